@@ -33,8 +33,8 @@ pub use sparsefuse_runtime::Error;
 pub mod prelude {
     pub use num_complex::{self, Complex};
     pub use sparsefuse_dense::{
-        Array, Element, Field, Numeric, Padding, Real, Scalar, Vector, einsum, map_all, map2, map3,
-        npz_names, save_npz, step,
+        Array, Element, Field, Numeric, Overlap, Padding, Real, Scalar, TextInput, TextOutput,
+        Vector, einsum, einsum_all, map_all, map2, map3, npz_names, save_npz, step,
     };
     pub use sparsefuse_kernels::DType;
     pub use sparsefuse_runtime::{Config, Error, Processes, Runtime, TaskSpace, run_ranks};

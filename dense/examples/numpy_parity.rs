@@ -5,7 +5,9 @@
 //! `DIR/rows.tsv`: a number, an area, NumPy's expression and ours of each row.
 
 use num_complex::Complex;
-use sparsefuse_dense::{Array, Element, Error, Padding, Scalar, Vector, einsum, step};
+use sparsefuse_dense::{
+    Array, Element, Error, Overlap, Padding, Scalar, Vector, einsum, einsum_all, step,
+};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -156,6 +158,7 @@ fn indexing(table: &mut Table, inputs: &Inputs) -> Outcome {
         ..
     } = inputs;
     let ij = [&i.slice(..10), &j.slice(..10)];
+    let n_true = mask.count().get()? as usize;
     let changed = |change: &dyn Fn(&mut Vector<f64>)| {
         let mut changed = x.clone();
         change(&mut changed);
@@ -183,6 +186,7 @@ fn indexing(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.concatenate([np.full(4, 2.5), x[4:]])" => changed(&|x| x.assign_slice(..4, 2.5));
         "np.concatenate([x[:4] + x[4:8], x[4:]])" => changed(&|x| { let w = x.slice(4..8); x.update_slice(..4, |x| x + &w) });
         "np.where(mask, 0.0, x)" => changed(&|x| x.assign_where(mask, 0.0));
+        "(lambda r: (r.__setitem__(mask, y[:mask.sum()]), r)[1])(x.copy())" => changed(&|x| x.put_where(mask, y.slice(..n_true)));
         "(lambda r: (r.__setitem__(i, y[:20]), r)[1])(x.copy())" => changed(&|x| x.put(i, y.slice(..20)));
         "(lambda r: (np.add.at(r, i, 1.0), r)[1])(x.copy())" => changed(&|x| x.add_at(i, 1.0));
         "np.ravel_multi_index((i[:10], j[:10]), (11, 7))" => Vector::ravel_multi_index([11, 7], ij);
@@ -245,6 +249,8 @@ fn functions(table: &mut Table, inputs: &Inputs) -> Outcome {
         t,
         q,
         z,
+        v,
+        c,
         ..
     } = inputs;
     rows! { table "functions":
@@ -297,6 +303,10 @@ fn functions(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.sqrt(z)" => z.sqrt();
         "np.logical_and(x > 0, y > 0)" => x.greater(0.0) & y.greater(0.0);
         "np.interp(y, q, p[:40])" => y.interp(q, &p.slice(..40));
+        "np.polyval(v, x)" => x.polyval(v);
+        "np.gradient(y, 0.5)" => y.gradient(0, 0.5);
+        "np.gradient(c, 2.0, axis=1)" => c.gradient(1, 2.0);
+        "np.gradient(p[:40], q)" => p.slice(..40).gradient_at(0, q);
         "np.allclose(x, x + 1e-9)" => x.all_close(&(x + 1e-9), 1e-5, 1e-8);
         "x.astype(np.float32)" => x.cast::<f32>();
         "p.astype(np.int32)" => p.cast::<i32>();
@@ -310,6 +320,7 @@ fn reductions(table: &mut Table, inputs: &Inputs) -> Outcome {
         y,
         p,
         n,
+        q,
         k,
         z,
         a,
@@ -346,6 +357,10 @@ fn reductions(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.cumprod(a, axis=0)" => a.cumprod_axis(0);
         "np.diff(x)" => x.diff(0);
         "np.diff(a, axis=1)" => a.diff(1);
+        "np.diff(x, 2)" => x.diff(0).diff(0);
+        "np.trapezoid(y, dx=0.1)" => y.trapezoid(0.1);
+        "np.trapezoid(c, dx=0.1, axis=1)" => c.trapezoid_axis(1) * 0.1;
+        "np.trapezoid(p[:40], q)" => p.slice(..40).trapezoid_at(q);
         "np.ptp(x)" => x.max() - x.min();
         "np.median(x)" => x.median();
         "np.median(a)" => a.ravel().median();
@@ -378,6 +393,8 @@ fn algebra(table: &mut Table, inputs: &Inputs) -> Outcome {
         a,
         b,
         c,
+        e,
+        g,
         v,
         ..
     } = inputs;
@@ -390,6 +407,12 @@ fn algebra(table: &mut Table, inputs: &Inputs) -> Outcome {
         "a @ v" => a.matvec(v);
         "v @ b" => v.matmul(b);
         "np.outer(v, x)" => v.outer(x);
+        "np.inner(a, e)" => a.matmul(&e.t());
+        "np.cross(a[:, :3], e[:, :3])" => a.slice((.., ..3)).cross(&e.slice((.., ..3)));
+        "np.convolve(x, v)" => x.convolve(v, Overlap::Full);
+        "np.convolve(v, x, 'same')" => v.convolve(x, Overlap::Same);
+        "np.correlate(x, v)" => x.correlate(v, Overlap::Valid);
+        "np.correlate(z[:9], z[9:49], 'full')" => z.slice(..9).correlate(&z.slice(9..49), Overlap::Full);
         "np.kron(a, b)" => a.kron(b);
         "np.trace(a)" => a.trace();
         "np.linalg.norm(x)" => x.norm2();
@@ -401,13 +424,19 @@ fn algebra(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.tensordot(c, c, ((0, 1), (0, 1)))" => c.tensordot::<3, 2>(c, &[(0, 0), (1, 1)])?;
         "np.einsum('ij,jk->ki', a, b)" => einsum::<f64, 2, 2, 2>("ij,jk->ki", a, b)?;
         "np.einsum('nij,nkj->nik', c, c)" => einsum::<f64, 3, 3, 3>("nij,nkj->nik", c, c)?;
+        "np.einsum('ii->', g)" => einsum_all::<f64, 0>("ii->", &[g])?;
+        "np.einsum('iji->j', c[:, :, :3])" => einsum_all::<f64, 1>("iji->j", &[&c.slice((.., .., ..3))])?;
+        "np.einsum('ij,jk,ik->k', a, b, a @ b)" => einsum_all::<f64, 1>("ij,jk,ik->k", &[a, b, &a.matmul(b)])?;
+        "np.einsum('...i,i->...', c, v[:5])" => einsum_all::<f64, 2>("...i,i->...", &[c, &v.slice(..5)])?;
         "np.linalg.norm(z.reshape(50, 30), axis=0)" => z.reshape([50, 30])?.norm2_axis(0);
     }
     Ok(())
 }
 
 fn linear_algebra(table: &mut Table, inputs: &Inputs) -> Outcome {
-    let Inputs { a, e, g, v, .. } = inputs;
+    let Inputs {
+        x, y, a, e, g, v, ..
+    } = inputs;
     rows! { table "linear algebra":
         "np.linalg.solve(g, v)" => g.solve(v)?;
         "np.linalg.solve(g, a.T)" => g.solve(&a.t())?;
@@ -416,6 +445,7 @@ fn linear_algebra(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.linalg.lstsq(a, e)[0]" => a.lstsq(e)?;
         "np.linalg.pinv(a)" => a.pinv()?;
         "np.linalg.matrix_rank(a)" => a.matrix_rank()?;
+        "np.polyfit(x[:40], y[:40], 3)" => x.slice(..40).polyfit(&y.slice(..40), 3)?;
         "np.linalg.cholesky(a.T @ a)" => a.t().matmul(a).cholesky()?;
         "np.abs(np.linalg.qr(a)[0])" => a.qr()?.q.abs();
         "np.abs(np.linalg.qr(a)[1])" => a.qr()?.r.abs();
@@ -431,7 +461,7 @@ fn linear_algebra(table: &mut Table, inputs: &Inputs) -> Outcome {
 }
 
 fn transforms(table: &mut Table, inputs: &Inputs) -> Outcome {
-    let Inputs { x, z, a, c, .. } = inputs;
+    let Inputs { x, y, z, a, c, .. } = inputs;
     rows! { table "fourier transforms":
         "np.fft.fft(x)" => x.fft();
         "np.fft.ifft(z)" => z.ifft();
@@ -441,6 +471,16 @@ fn transforms(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.fft.rfft(a, axis=0)" => a.rfft_axis(0);
         "np.fft.fft2(a)" => a.fft2();
         "np.fft.ifft2(a)" => a.ifft2();
+        "np.fft.fftn(c)" => c.fftn();
+        "np.fft.ifftn(c)" => c.ifftn();
+        "np.fft.rfftn(c)" => c.rfftn();
+        "np.fft.irfftn(np.fft.rfftn(c), c.shape)" => c.rfftn().irfftn(5);
+        "np.fft.rfft2(a)" => a.rfftn();
+        "np.fft.fftshift(c)" => c.fftshift();
+        "np.fft.ifftshift(c)" => c.ifftshift();
+        "np.fft.fftfreq(9, 0.1)" => Vector::<f64>::fftfreq(9, 0.1);
+        "np.fft.rfftfreq(9, 0.1)" => Vector::<f64>::rfftfreq(9, 0.1);
+        "np.convolve(x, y)" => x.fft_convolve(y, Overlap::Full);
     }
     Ok(())
 }
@@ -479,7 +519,14 @@ fn shapes(table: &mut Table, inputs: &Inputs) -> Outcome {
 
 fn order(table: &mut Table, inputs: &Inputs) -> Outcome {
     let Inputs {
-        x, y, n, k, q, c, ..
+        x,
+        y,
+        n,
+        k,
+        l,
+        q,
+        c,
+        ..
     } = inputs;
     rows! { table "order and sets":
         "np.sort(n)" => n.sort();
@@ -491,6 +538,14 @@ fn order(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.unique(k)" => k.unique()?;
         "np.unique(k, return_counts=True)[1]" => k.unique_counts()?.1;
         "np.unique(k, return_inverse=True)[1]" => k.unique_inverse()?.1;
+        "np.unique(k.reshape(500, 3) % 3, axis=0)" => (k.reshape([500, 3])? % 3).unique_axis(0)?;
+        "np.unique(k.reshape(500, 3) % 3, axis=0, return_counts=True)[1]" => (k.reshape([500, 3])? % 3).unique_axis_counts(0)?.1;
+        "np.unique(k.reshape(3, 500) % 3, axis=1, return_inverse=True)[1]" => (k.reshape([3, 500])? % 3).unique_axis_inverse(1)?.1;
+        "np.isin(k, l)" => k.is_in(l);
+        "np.intersect1d(k, l)" => k.intersection(l)?;
+        "np.union1d(k, l)" => k.union(l)?;
+        "np.setdiff1d(k, l)" => k.set_difference(l)?;
+        "np.setxor1d(k, l)" => k.symmetric_difference(l)?;
         "np.flip(np.sort(y))" => y.sort().flip(0);
     }
     Ok(())

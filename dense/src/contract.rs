@@ -11,7 +11,8 @@ use sparsefuse_runtime::Error;
 
 /// Sums of products of two arrays, in the notation of Einstein: each axis has a letter, and what is summed
 /// is missing in the result. NumPy's `einsum`. Without `->` the result has the letters that appear once,
-/// in the order of the alphabet.
+/// in the order of the alphabet. Of one array, of more than two, with diagonals and `...` it is
+/// [`einsum_all`](crate::einsum_all).
 ///
 /// One product of matrices, or of as many as the letters that both operands and the result have make;
 /// sums before that and copies where axes are not in order.
@@ -33,9 +34,9 @@ use sparsefuse_runtime::Error;
 ///
 /// # Errors
 ///
-/// If the letters are not one for each axis, a letter stands twice in one operand (take a
-/// [`diagonal`](Array::diagonal) before) or in the result, the result has a letter of no operand, axes of
-/// one letter differ in length, or the arrays belong to two runtimes.
+/// If the letters are not one for each axis, a letter stands twice in one operand or in the result, the
+/// result has a letter of no operand, axes of one letter differ in length, or the arrays belong to two
+/// runtimes.
 pub fn einsum<T: Numeric, const A: usize, const B: usize, const C: usize>(
     letters: &str,
     a: &Array<T, A>,
@@ -56,7 +57,7 @@ pub fn einsum<T: Numeric, const A: usize, const B: usize, const C: usize>(
     };
     let of_made = match made {
         Some(made) => made.to_owned(),
-        None => once(of_a, of_b),
+        None => once(operands),
     };
     let labels = Labels {
         a: labels(OP, of_a)?,
@@ -121,11 +122,11 @@ impl<T: Numeric, const D: usize> Array<T, D> {
     }
 }
 
-/// The labels that appear once, in the order of the alphabet.
-fn once(a: &str, b: &str) -> String {
-    let all = || a.chars().chain(b.chars());
-    let mut once: Vec<char> = all()
-        .filter(|c| all().filter(|other| other == c).count() == 1)
+/// The letters that appear once among those of operands, in the order of the alphabet.
+pub(crate) fn once(operands: &str) -> String {
+    let letters = operands.chars().filter(char::is_ascii_alphabetic);
+    let mut once: Vec<char> = letters
+        .filter(|&letter| operands.matches(letter).count() == 1)
         .collect();
     once.sort_unstable();
     once.into_iter().collect()
@@ -198,40 +199,76 @@ fn contract<T: Numeric, const A: usize, const B: usize, const C: usize>(
             found,
         ));
     }
-    let [in_a, in_b, in_made] =
-        [of_a, of_b, of_made].map(|labels| move |label: &char| labels.contains(label));
-    let of = |labels: &[char], is_in: &dyn Fn(&char) -> bool| -> Vec<char> {
-        labels
-            .iter()
-            .copied()
-            .filter(|label| is_in(label))
-            .collect()
-    };
-    let each = of(of_a, &|label| in_b(label) && in_made(label));
-    let summed = of(of_a, &|label| in_b(label) && !in_made(label));
-    let rows = of(of_a, &|label| !in_b(label) && in_made(label));
-    let columns = of(of_b, &|label| !in_a(label) && in_made(label));
-    let total = |labels: &[char]| {
-        labels
-            .iter()
-            .filter_map(|&label| len(label))
-            .product::<usize>()
-    };
-    let [n, depth, n_rows, n_columns] =
-        [&each, &summed, &rows, &columns].map(|labels| total(labels));
-    let a = in_order(a, of_a, &[&each[..], &rows, &summed].concat())?;
-    let b = in_order(b, of_b, &[&each[..], &summed, &columns].concat())?;
-    let made: Array<T, 3> = if n == 1 {
-        let a: Array<T, 2> = a.reshape([n_rows, depth])?;
-        a.try_matmul(&b.reshape([depth, n_columns])?)?
-            .reshape([n, n_rows, n_columns])?
-    } else {
-        let a: Array<T, 3> = a.reshape([n, n_rows, depth])?;
-        a.try_matmul(&b.reshape([n, depth, n_columns])?)?
-    };
-    let order = [each, rows, columns].concat();
+    let parted = Parted::new(of_a, of_b, |label| of_made.contains(&label));
+    let Parted {
+        each,
+        rows,
+        summed,
+        columns,
+    } = &parted;
+    let a = in_order(a, of_a, &[&each[..], rows, summed].concat())?;
+    let b = in_order(b, of_b, &[&each[..], summed, columns].concat())?;
+    let made = parted.product(&a, &b, |label| len(label).unwrap_or(1))?;
+    let order = parted.made();
     let made: Array<T, C> = made.reshape(std::array::from_fn(|d| len(order[d]).unwrap_or(1)))?;
     made.try_permute_axes(places(&order, of_made))
+}
+
+/// How the labels of two operands are parted, so that their sums of products are products of matrices.
+/// Labels of one operand that the result has not are none of them.
+pub(crate) struct Parted {
+    /// Those for each index of which there is a product.
+    pub(crate) each: Vec<char>,
+    /// Those of the rows of the result, of which the first operand has all.
+    pub(crate) rows: Vec<char>,
+    /// Those that are summed.
+    pub(crate) summed: Vec<char>,
+    /// Those of the columns of the result, of which the second operand has all.
+    pub(crate) columns: Vec<char>,
+}
+
+impl Parted {
+    pub(crate) fn new(of_a: &[char], of_b: &[char], is_made: impl Fn(char) -> bool) -> Self {
+        let of = |labels: &[char], others: &[char], is_common: bool, made: bool| -> Vec<char> {
+            let labels = labels.iter().copied();
+            let is_it =
+                |&label: &char| others.contains(&label) == is_common && is_made(label) == made;
+            labels.filter(is_it).collect()
+        };
+        Self {
+            each: of(of_a, of_b, true, true),
+            rows: of(of_a, of_b, false, true),
+            summed: of(of_a, of_b, true, false),
+            columns: of(of_b, of_a, false, true),
+        }
+    }
+
+    /// The labels of the result, in its order.
+    pub(crate) fn made(&self) -> Vec<char> {
+        [&self.each[..], &self.rows, &self.columns].concat()
+    }
+
+    /// The sums of products, row by row in the order of [`Parted::made`]. The first operand has its
+    /// elements in the order of `each`, `rows`, `summed`, the second one in that of `each`, `summed`,
+    /// `columns`.
+    pub(crate) fn product<T: Numeric>(
+        &self,
+        a: &Vector<T>,
+        b: &Vector<T>,
+        len: impl Fn(char) -> usize,
+    ) -> Result<Vector<T>, Error> {
+        let total = |labels: &[char]| labels.iter().map(|&label| len(label)).product::<usize>();
+        let [n, depth, n_rows, n_columns] =
+            [&self.each, &self.summed, &self.rows, &self.columns].map(|labels| total(labels));
+        if n == 1 {
+            let a: Array<T, 2> = a.reshape([n_rows, depth])?;
+            let made = a.try_matmul(&b.reshape([depth, n_columns])?)?;
+            return made.reshape([n_rows * n_columns]);
+        }
+        let a: Array<T, 3> = a.reshape([n, n_rows, depth])?;
+        let made = a.try_matmul(&b.reshape([n, depth, n_columns])?)?;
+        made.reshape([n * n_rows * n_columns])
+    }
 }
 
 /// The elements with the axes in this order, in one dimension, summed over the others.

@@ -477,7 +477,7 @@ macro_rules! stacks {
 stacks!(2 -> 1, 3 -> 2, 4 -> 3);
 
 /// A slice along one axis, with the others whole.
-fn along<const D: usize>(axis: usize, range: impl IntoSlice) -> [Slice; D] {
+pub(crate) fn along<const D: usize>(axis: usize, range: impl IntoSlice) -> [Slice; D] {
     let mut slices = [(..).into_slice(); D];
     slices[axis] = range.into_slice();
     slices

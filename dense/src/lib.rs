@@ -69,6 +69,7 @@ mod interop;
 mod npy;
 #[doc(hidden)]
 pub mod npz;
+mod text;
 
 mod functions;
 mod map;
@@ -77,9 +78,13 @@ mod operators;
 
 mod axes;
 mod batches;
+mod calculus;
 mod columns;
 mod contract;
+mod convolve;
+mod cross;
 mod diagonals;
+mod factors;
 #[cfg(feature = "fft")]
 mod fourier;
 #[cfg(feature = "linalg")]
@@ -87,6 +92,7 @@ mod linalg;
 mod matmul;
 mod matrix;
 mod multiples;
+mod polynomials;
 mod reductions;
 mod statistics;
 
@@ -105,6 +111,7 @@ mod short_lines;
 mod take;
 
 mod chosen;
+mod distinct;
 mod masks;
 mod positions;
 mod quantiles;
@@ -112,6 +119,7 @@ mod runs;
 mod scans;
 mod search;
 mod select;
+mod sets;
 mod sort;
 mod tables;
 
@@ -125,6 +133,8 @@ mod twins;
 pub use array::{Array, Vector};
 pub use blocks::Blocks;
 pub use contract::einsum;
+pub use convolve::Overlap;
+pub use factors::{Factor, einsum_all};
 pub use indices::Index;
 #[cfg(all(shared_instances, debug_assertions))]
 #[doc(hidden)]
@@ -144,3 +154,4 @@ pub use scalar::Scalar;
 pub use slices::{IntoSlice, Slice, Slices, step};
 pub use sparsefuse_kernels::{Element, Field, Numeric, Real, Symbol, Term};
 pub use sparsefuse_runtime::{Deferred, Error, ErrorKind, Rounds, State};
+pub use text::{TextInput, TextOutput};

@@ -264,6 +264,49 @@ impl<T: Element, const D: usize> Array<T, D> {
         Ok(())
     }
 
+    /// Writes values to the elements where a mask of the same shape is true, one for each of them in
+    /// row-major order: NumPy's `a[mask] = values`. A single value, a scalar or a number stands for all.
+    /// Waits for the number of elements; then as [`Array::put`] at their indices.
+    ///
+    /// ```
+    /// use sparsefuse_dense::{Array, Vector};
+    ///
+    /// let mut a = Array::from_shape_vec([2, 2], vec![1, -2, -3, 4])?;
+    /// a.put_where(&a.less(0), &Vector::from_vec(vec![20, 30]));
+    /// assert_eq!(a.to_vec()?, [1, 20, 30, 4]);
+    ///
+    /// let error = a.clone().try_put_where(&a.greater(9), &Vector::from_vec(vec![1, 2, 3]));
+    /// let expected = "put_where: expected a shape of (2), found (3)";
+    /// assert_eq!(error.unwrap_err().to_string(), expected);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Array::try_put_where`] returns.
+    #[doc(alias("place", "boolean indexing", "masked_scatter"))]
+    #[track_caller]
+    pub fn put_where(&mut self, mask: &Array<bool, D>, values: impl ArrayOperand<T, 1>) {
+        expect(self.try_put_where(mask, values));
+    }
+
+    /// As [`Array::put_where`].
+    ///
+    /// # Errors
+    ///
+    /// If the shapes of the array and the mask differ, there are not as many values as elements where
+    /// the mask is true, its computation failed, or the operands belong to two runtimes; the array is
+    /// then as it was.
+    pub fn try_put_where(
+        &mut self,
+        mask: &Array<bool, D>,
+        values: impl ArrayOperand<T, 1>,
+    ) -> Result<(), Error> {
+        const OP: &str = "put_where";
+        self.check_mask(OP, mask)?;
+        named(OP, || self.try_put(&mask.flat_nonzero()?, values))
+    }
+
     fn check_mask(&self, op: &'static str, mask: &Array<bool, D>) -> Result<(), Error> {
         let (expected, found) = (self.arg().shape(), mask.arg().shape());
         match expected == found {

@@ -55,8 +55,9 @@ impl<T: Real> Vector<T> {
     }
 
     /// The element below which a part `q` of the sorted vector lies, between 0 and 1: interpolated
-    /// linearly between the two that are next to place `q * (n - 1)`. NaN if there is one, or no
-    /// element. NumPy's `quantile`; its `percentile` takes `100 * q`. Tasks as of [`Vector::median`].
+    /// linearly between the two that are next to place `q * (n - 1)`. NaN if there is one; of no element
+    /// an error, as in NumPy. NumPy's `quantile`; its `percentile` takes `100 * q`. Tasks as of
+    /// [`Vector::median`].
     ///
     /// # Panics
     ///
@@ -72,9 +73,10 @@ impl<T: Real> Vector<T> {
     ///
     /// # Errors
     ///
-    /// If `q` does not lie between 0 and 1.
+    /// If `q` does not lie between 0 and 1, or there is no element.
     pub fn try_quantile(&self, q: f64) -> Result<Scalar<T>, Error> {
         check_part("quantile", q)?;
+        check_any("quantile", self.len())?;
         let place = q * self.len().saturating_sub(1) as f64;
         let part = place - place.floor();
         let places = |n: usize| (place as usize, (place as usize + 1).min(n - 1));
@@ -180,8 +182,8 @@ macro_rules! quantiles {
             ///
             /// # Panics
             ///
-            /// If there is no such axis, or `q` does not lie between 0 and 1; `try_quantile_axis`
-            /// returns the error.
+            /// If there is no such axis, it has length 0, or `q` does not lie between 0 and 1;
+            /// `try_quantile_axis` returns the error.
             #[doc(alias("quantile", "percentile"))]
             #[must_use]
             #[track_caller]
@@ -193,13 +195,15 @@ macro_rules! quantiles {
             ///
             /// # Errors
             ///
-            /// If there is no such axis, or `q` does not lie between 0 and 1.
+            /// If there is no such axis, it has length 0, or `q` does not lie between 0 and 1.
             pub fn try_quantile_axis(
                 &self,
                 axis: usize,
                 q: f64,
             ) -> Result<Array<T, $less>, Error> {
                 check_part("quantile_axis", q)?;
+                check_axes::<$more>("quantile_axis", [axis])?;
+                check_any("quantile_axis", self.shape()[axis])?;
                 self.wanted_of_lines("quantile_axis", axis, (Wanted::Quantile(q), false))
             }
 
@@ -318,5 +322,13 @@ fn check_part(op: &'static str, q: f64) -> Result<(), Error> {
             "a number between 0 and 1",
             q.to_string(),
         )),
+    }
+}
+
+/// NumPy has medians of nothing, which are NaN, but no quantiles.
+fn check_any(op: &'static str, n: usize) -> Result<(), Error> {
+    match n {
+        0 => Err(Error::argument(op, "an element or more", "none")),
+        _ => Ok(()),
     }
 }

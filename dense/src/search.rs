@@ -178,12 +178,7 @@ impl<T: Numeric + PartialOrd> Vector<T> {
         let first = sorted
             .of_runs("unique_first", |_, place| place as i64)?
             .get()?;
-        let end = self
-            .runtime()
-            .enter(|| Vector::try_full([1], self.len() as i64))?;
-        let ends = Vector::try_concatenate(0, &[&first, &end])?.try_slice(1..)?;
-        let counts = ends.try_sub(&first)?;
-        Ok((values.get()?, counts))
+        Ok((values.get()?, lengths(&first, self.len())?))
     }
 
     /// The distinct elements as [`Vector::unique`] gives them, and for each element of the vector the
@@ -207,4 +202,11 @@ impl<T: Numeric + PartialOrd> Vector<T> {
         let inverse = values.try_searchsorted(self)?;
         Ok((values, inverse))
     }
+}
+
+/// How many of `n` places belong to each run, of which these are the first ones.
+pub(crate) fn lengths(first: &Vector<i64>, n: usize) -> Result<Vector<i64>, Error> {
+    let end = first.runtime().enter(|| Vector::try_full([1], n as i64))?;
+    let ends = Vector::try_concatenate(0, &[first, &end])?.try_slice(1..)?;
+    ends.try_sub(first)
 }

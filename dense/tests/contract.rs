@@ -1,7 +1,9 @@
 //! Products over axes that arrays have in common, against sums of products in order: to the bit.
 
+#![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
+
 use num_complex::Complex;
-use sparsefuse_dense::{Array, Error, Numeric, Vector, einsum};
+use sparsefuse_dense::{Array, Error, Factor, Numeric, Vector, einsum, einsum_all};
 use sparsefuse_testing::{bits, everywhere};
 
 /// Numbers that round when they are added, so that the order shows.
@@ -104,6 +106,217 @@ fn sums_of_products_in_the_notation_of_einstein() {
         assert_eq!(found.shape(), [3]);
         Ok(bits(&found.to_vec()?))
     });
+}
+
+/// `np.einsum` of these: `a = np.arange(24).reshape(2, 3, 4) % 7 - 3`, `b = np.arange(12).reshape(4, 3) % 5
+/// - 2`, `c = np.arange(6).reshape(3, 2) - 2`.
+#[test]
+fn sums_of_products_of_numpy() {
+    everywhere(|| {
+        let range = |n: usize| Vector::<i64>::arange(n);
+        let a: Array<i64, 3> = (range(24) % 7 - 3).reshape([2, 3, 4])?;
+        let b: Array<i64, 2> = (range(12) % 5 - 2).reshape([4, 3])?;
+        let c: Array<i64, 2> = (range(6) - 2).reshape([3, 2])?;
+        let d: Array<i64, 3> = (range(12) - 4).reshape([2, 3, 2])?;
+        let v = Vector::from_vec(vec![1, -2, 3]);
+        let found: Vector<i64> = einsum_all("iji->j", &[&d])?;
+        assert_eq!(found.to_vec()?, [-1, 3, 7]);
+        let turned: Array<i64, 3> = einsum_all("kij->jki", &[&a])?;
+        assert_eq!(turned.to_vec()?, a.permute_axes([2, 0, 1]).to_vec()?);
+        let all: Array<i64, 3> = einsum_all("nij, jk, kl -> nil", &[&a, &b, &c])?;
+        let expected = [-4, 3, 22, 24, -8, -4, -10, -11, -12, -11, 28, 17];
+        assert_eq!((all.shape(), all.to_vec()?), ([2, 3, 2], expected.to_vec()));
+        let of_four: Array<i64, 2> = einsum_all("nij,jk,kl,i->ln", &[&a, &b, &c, &v])?;
+        assert_eq!(of_four.to_vec()?, [-72, 98, -57, 62]);
+        let expected = [
+            5, -1, 3, -9, 9, 2, 5, -2, 1, -2, 8, -7, 5, -3, -1, -9, -7, 5,
+        ];
+        let dots: Array<i64, 3> = einsum_all("...ij,jk->...ik", &[&a, &b])?;
+        assert_eq!(dots.to_vec()?, expected);
+        let row: Array<i64, 2> = (range(4) + 1).reshape([1, 4])?;
+        let broadcast: Array<i64, 3> = einsum_all("i...,...->i...", &[&a, &row])?;
+        assert_eq!(broadcast.to_vec()?, (&a * row.insert_axis(0)).to_vec()?);
+        let first = b.column(0);
+        let implicit: Array<i64, 2> = einsum_all("...j,j...", &[&a, &first])?;
+        assert_eq!(implicit.to_vec()?, [5, -9, 5, -2, 5, -9]);
+        let (ones, pair) = (
+            Array::from_shape_vec([1, 3], vec![1, 2, 3])?,
+            Array::from_shape_vec([2, 3], vec![1, 0, 1, 2, 1, 0])?,
+        );
+        let star: Array<i64, 3> = einsum_all("ai,bi,ci->abc", &[&c.t(), &ones, &pair])?;
+        assert_eq!(
+            (star.shape(), star.to_vec()?),
+            ([2, 1, 2], vec![4, -4, 8, 0])
+        );
+        Ok((all.to_vec()?, dots.to_vec()?))
+    });
+}
+
+/// Sums of products by loops over all labels, in any order, of whole numbers.
+fn looped(operands: &[(&str, Array<i64, 4>)], made: &str, lens: &[(char, usize)]) -> Vec<i64> {
+    let len = |label: char| {
+        lens.iter()
+            .find(|(c, _)| *c == label)
+            .map_or(1, |(_, n)| *n)
+    };
+    let elements: Vec<Vec<i64>> = operands.iter().map(|(_, x)| x.to_vec().unwrap()).collect();
+    let total = |labels: &str| labels.chars().map(len).product::<usize>();
+    let all: String = lens.iter().map(|(c, _)| *c).collect();
+    let mut sums = vec![0; total(made)];
+    for number in 0..total(&all) {
+        let mut rest = number;
+        let mut at = std::collections::BTreeMap::new();
+        for (label, n) in lens.iter().rev() {
+            at.insert(*label, rest % n);
+            rest /= n;
+        }
+        let flat = |labels: &str| labels.chars().fold(0, |flat, c| flat * len(c) + at[&c]);
+        let terms = operands.iter().zip(&elements);
+        let product: i64 = terms.map(|((labels, _), x)| x[flat(labels)]).product();
+        sums[flat(made)] += product;
+    }
+    sums
+}
+
+/// Products of many arrays whose intermediate results have more axes than arrays.
+#[test]
+fn sums_of_products_of_many_arrays() {
+    let lens = [
+        ('a', 2),
+        ('b', 3),
+        ('c', 2),
+        ('d', 3),
+        ('e', 2),
+        ('f', 2),
+        ('g', 3),
+        ('h', 1),
+    ];
+    let len = |label: char| {
+        lens.iter()
+            .find(|(c, _)| *c == label)
+            .map_or(1, |(_, n)| *n)
+    };
+    for letters in [
+        "abcd,efgh->aceg",
+        "abcd,aefg,bceh,dfgh->",
+        "abcd,efgh,aceg->bdfh",
+        "abcd,cdef,efgh,ghab->hgfe",
+        "aabb,ccbd->dbca",
+        "abca,efge,bfcg->",
+        "abcd,abcd,abcd->dcba",
+    ] {
+        let (operands, made) = letters.split_once("->").unwrap();
+        let found = everywhere(|| {
+            let arrays: Vec<(&str, Array<i64, 4>)> = operands
+                .split(',')
+                .enumerate()
+                .map(|(number, labels)| {
+                    let mut lens = labels.chars().map(len);
+                    let shape = std::array::from_fn(|_| lens.next().unwrap_or(1));
+                    let x = Array::from_fn(shape, |[i, j, k, l]| {
+                        ((i * 7 + j * 5 + k * 3 + l * 2 + number * 11) % 9) as i64 - 4
+                    });
+                    (labels, x)
+                })
+                .collect();
+            let factors: Vec<&dyn Factor<i64>> =
+                arrays.iter().map(|(_, x)| x as &dyn Factor<i64>).collect();
+            let found = match made.len() {
+                0 => einsum_all::<i64, 0>(letters, &factors)?.to_vec()?,
+                _ => einsum_all::<i64, 4>(letters, &factors)?.to_vec()?,
+            };
+            let used: Vec<(char, usize)> = lens
+                .into_iter()
+                .filter(|(label, _)| operands.contains(*label))
+                .collect();
+            assert_eq!(found, looped(&arrays, made, &used), "{letters}");
+            Ok(found)
+        });
+        assert!(!found.is_empty());
+    }
+}
+
+#[test]
+fn sums_of_products_are_those_of_pairs() {
+    fn of_type<T: Numeric>() {
+        everywhere(|| -> Result<_, Error> {
+            let (a, b) = (some::<T, 2>([4, 5]), some::<T, 2>([5, 6]));
+            let x = some::<T, 1>([6]);
+            let pair: Array<T, 2> = einsum_all("ij,jk->ki", &[&a, &b])?;
+            let expected: Array<T, 2> = einsum("ij,jk->ki", &a, &b)?;
+            assert_eq!(bits(&pair.to_vec()?), bits(&expected.to_vec()?));
+            // The matrix times the vector first, which is less work.
+            let chain: Vector<T> = einsum_all("ij,jk,k", &[&a, &b, &x])?;
+            let product: Vector<T> = einsum("jk,k->j", &b, &x)?;
+            let expected: Vector<T> = einsum("ij,j->i", &a, &product)?;
+            assert_eq!(bits(&chain.to_vec()?), bits(&expected.to_vec()?));
+            let sums: Vector<T> = einsum_all("ij->j", &[&a])?;
+            assert_eq!(sums.len(), 5);
+            let trace: Array<T, 0> = einsum_all("ii", &[&a.slice((.., ..4))])?;
+            let expected = a.trace().get()?;
+            assert_eq!(bits(&trace.to_vec()?), bits(&[expected]));
+            let same: Array<T, 2> = einsum_all("ij->ij", &[&a.t()])?;
+            assert_eq!(bits(&same.to_vec()?), bits(&a.t().to_vec()?));
+            let none: Array<T, 2> = einsum_all("ij,jk,k->ik", &[&a.slice((..0, ..)), &b, &x])?;
+            assert_eq!(none.shape(), [0, 6]);
+            let nothing: Array<T, 0> = einsum_all("ii->", &[&a.slice((..0, ..0))])?;
+            assert_eq!(bits(&nothing.to_vec()?), bits(&[T::ZERO]));
+            Ok((bits(&chain.to_vec()?), bits(&sums.to_vec()?)))
+        });
+    }
+    of_type::<f64>();
+    of_type::<f32>();
+    of_type::<i32>();
+    of_type::<u64>();
+    of_type::<Complex<f64>>();
+}
+
+#[test]
+fn letters_that_do_not_fit_are_refused() {
+    let (a, v) = (Array::<f64, 2>::ones([2, 3]), Vector::<f64>::ones([2]));
+    let message = |letters: &str, arrays: &[&dyn Factor<f64>]| {
+        let made = einsum_all::<f64, 2>(letters, arrays);
+        made.err()
+            .map_or_else(String::new, |error| error.to_string())
+    };
+    for (letters, expected) in [
+        ("ij", "letters for 2 operands, found \"ij\""),
+        (
+            "ij,jk",
+            "a letter for each of 1 axes, or `...` for some of them, found \"jk\"",
+        ),
+        (
+            "i1,j->ij",
+            "a letter for each of 2 axes, or `...` for some of them, found \"i1\"",
+        ),
+        (
+            "i..,j->ij",
+            "a letter for each of 2 axes, or `...` for some of them, found \"i..\"",
+        ),
+        (
+            "...ijk,j->ij",
+            "a letter for each of 2 axes, or `...` for some of them, found \"...ijk\"",
+        ),
+        ("ij,j->ij", "3 elements along axis j, found 2"),
+        ("ii,j->ij", "2 elements along axis i, found 3"),
+        ("ij,k->ii", "each letter once in the result, found i twice"),
+        (
+            "ij,k->iz",
+            "letters of the operands in the result, found z in the result alone",
+        ),
+        ("ij,k->i", "a result of 2 axes, found 1"),
+        (
+            "i...,j->ij",
+            "`...` in the result as in the operands, found \"ij\"",
+        ),
+    ] {
+        let expected = format!("einsum_all: expected {expected}");
+        assert_eq!(message(letters, &[&a, &v]), expected);
+    }
+    assert_eq!(
+        message("ij", &[]),
+        "einsum_all: expected an array or more, found none"
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
 use num_complex::Complex;
-use sparsefuse_dense::{Array, Error, Field, Real, Vector};
+use sparsefuse_dense::{Array, Error, Field, Overlap, Real, Vector};
 use sparsefuse_testing::{bits, everywhere};
 use std::f64::consts::TAU;
 
@@ -127,6 +127,113 @@ fn lines_are_transformed_along_each_axis_on_threads_and_ranks() {
         Ok((lines?.concat(), both.to_vec()?, real))
     });
     assert_eq!(found.0.len(), 3 * 5 * 6 * 7);
+}
+
+#[test]
+fn all_axes_are_transformed_one_after_the_other() {
+    let found = everywhere(|| -> Result<_, Error> {
+        let a = some::<Complex<f64>, 4>([3, 2, 5, 4]);
+        let whole = a.fftn();
+        let expected = a.fft_axis(3).fft_axis(2).fft_axis(1).fft_axis(0);
+        assert_eq!(bits(&whole.to_vec()?), bits(&expected.to_vec()?));
+        assert!(is_near(&whole.ifftn().to_vec()?, &a.to_vec()?));
+        let x = some::<f32, 3>([4, 3, 7]);
+        let (half, of_x) = (x.rfftn(), x.fftn());
+        assert_eq!(half.shape(), [4, 3, 4]);
+        let wide: Vec<_> = of_x.cast::<Complex<f64>>().slice((.., .., ..4)).to_vec()?;
+        assert!(is_near(&half.to_vec()?, &wide));
+        let back = half.irfftn(7);
+        let wide: Vec<_> = x.cast::<Complex<f64>>().to_vec()?;
+        assert!(is_near(&back.to_vec()?, &wide));
+        // Of a matrix and a vector they are those of two axes and of one.
+        let (matrix, line) = (x.index_axis(1, 1), x.index_axis(1, 1).row(2));
+        assert_eq!(
+            bits(&matrix.fftn().to_vec()?),
+            bits(&matrix.fft2().to_vec()?)
+        );
+        assert_eq!(
+            bits(&matrix.ifftn().to_vec()?),
+            bits(&matrix.ifft2().to_vec()?)
+        );
+        assert_eq!(bits(&line.fftn().to_vec()?), bits(&line.fft().to_vec()?));
+        assert_eq!(bits(&line.rfftn().to_vec()?), bits(&line.rfft().to_vec()?));
+        let (half, n) = (line.rfft(), line.len());
+        assert_eq!(
+            bits(&half.irfftn(n).to_vec()?),
+            bits(&half.irfft(n).to_vec()?)
+        );
+        Ok((bits(&whole.to_vec()?), bits(&back.to_vec()?)))
+    });
+    assert_eq!(found.0.len(), 3 * 2 * 5 * 4);
+}
+
+/// `np.fft.fftfreq`, `np.fft.rfftfreq`, `np.fft.fftshift` and `np.fft.ifftshift`.
+#[test]
+fn frequencies_and_their_order() {
+    everywhere(|| -> Result<_, Error> {
+        let even = Vector::<f64>::fftfreq(6, 0.5);
+        let third = 1.0 / 3.0;
+        let expected = [0.0, third, 2.0 * third, -1.0, -2.0 * third, -third];
+        assert_eq!(even.to_vec()?, expected);
+        assert_eq!(
+            Vector::<f64>::fftfreq(5, 0.1).to_vec()?,
+            [0.0, 2.0, 4.0, -4.0, -2.0]
+        );
+        assert_eq!(Vector::<f32>::fftfreq(1, 1.0).to_vec()?, [0.0]);
+        assert_eq!(Vector::<f64>::fftfreq(2, 1.0).to_vec()?, [0.0, -0.5]);
+        let half = Vector::<f64>::rfftfreq(6, 0.5);
+        assert_eq!(half.to_vec()?, [0.0, third, 2.0 * third, 1.0]);
+        assert_eq!(Vector::<f64>::rfftfreq(5, 0.1).to_vec()?, [0.0, 2.0, 4.0]);
+        let sorted = even.fftshift();
+        assert_eq!(bits(&sorted.to_vec()?), bits(&even.sort().to_vec()?));
+        assert_eq!(
+            Vector::<i64>::arange(5).ifftshift().to_vec()?,
+            [2, 3, 4, 0, 1]
+        );
+        let a = some::<f64, 3>([4, 5, 1]);
+        let moved = a.fftshift();
+        assert_eq!(
+            bits(&moved.to_vec()?),
+            bits(&a.roll(0, 2).roll(1, 2).to_vec()?)
+        );
+        assert_eq!(bits(&moved.ifftshift().to_vec()?), bits(&a.to_vec()?));
+        assert!(a.slice((..0, .., ..)).fftshift().is_empty());
+        let mask = Vector::from_vec(vec![true, false, false]);
+        assert_eq!(mask.fftshift().to_vec()?, [false, true, false]);
+        Ok(bits(&sorted.to_vec()?))
+    });
+    let error = Vector::<f64>::try_fftfreq(0, 1.0).unwrap_err().to_string();
+    let expected = "fftfreq: expected elements at a distance other than 0, found 0 at 1";
+    assert_eq!(error, expected);
+    assert!(Vector::<f64>::try_rfftfreq(3, 0.0).is_err());
+}
+
+fn convolutions<T: Field>(n: usize, m: usize) {
+    let (x, y) = (some::<T, 1>([n]), some::<T, 1>([m]));
+    for overlap in [Overlap::Full, Overlap::Same, Overlap::Valid] {
+        let found = everywhere(|| {
+            let (x, y) = (some::<T, 1>([n]), some::<T, 1>([m]));
+            Ok(bits(&x.fft_convolve(&y, overlap).to_vec()?))
+        });
+        let found: Vec<T> = found.iter().filter_map(|value| value.get()).collect();
+        let sums = x.convolve(&y, overlap).cast::<Complex<f64>>();
+        assert!(
+            is_near(&found, &sums.to_vec().unwrap()),
+            "{n} {m} {overlap:?}"
+        );
+    }
+}
+
+#[test]
+fn convolutions_by_transforms_are_sums_of_products() {
+    for (n, m) in [(1, 1), (5, 90), (64, 1), (40, 40)] {
+        convolutions::<f64>(n, m);
+    }
+    convolutions::<f32>(60, 50);
+    convolutions::<Complex<f64>>(30, 50);
+    convolutions::<Complex<f32>>(30, 50);
+    let x = Vector::<f64>::ones([3]);
+    assert!(x.try_fft_convolve(&x.slice(..0), Overlap::Full).is_err());
 }
 
 #[test]

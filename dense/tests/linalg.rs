@@ -207,3 +207,66 @@ fn what_has_no_answer_is_refused() {
         );
     }
 }
+
+/// `np.polyfit` of these points.
+#[test]
+fn polynomials_through_points() {
+    let close = |found: Vec<f64>, expected: &[f64]| {
+        assert_eq!(found.len(), expected.len());
+        let mut pairs = found.iter().zip(expected);
+        assert!(pairs.all(|(a, b)| (a - b).abs() < 1e-13), "{found:?}");
+    };
+    let found = everywhere(|| {
+        let x = Vector::from_vec(vec![0.0, 1.0, 2.5, 3.0, 4.5]);
+        let y = Vector::from_vec(vec![1.0, 3.0, -2.0, 0.5, 8.0]);
+        let parabola = x.polyfit(&y, 2)?;
+        let expected = [
+            1.077_141_382_868_936_5,
+            -3.760_190_918_472_653_6,
+            2.509_287_925_696_594,
+        ];
+        close(parabola.to_vec()?, &expected);
+        let both = Vector::stack(1, &[&y, &y.flip(0)]);
+        let lines = x.polyfit(&both, 1)?;
+        let expected = [
+            1.008_130_081_300_813,
+            -1.146_341_463_414_634_5,
+            -0.117_886_178_861_789_02,
+            4.621_951_219_512_196,
+        ];
+        assert_eq!(lines.shape(), [2, 2]);
+        close(lines.to_vec()?, &expected);
+        // Fewer points than coefficients: the shortest of all solutions.
+        let short = x.slice(1..3).polyfit(&y.slice(1..3), 3)?;
+        let apart = x.slice(1..3).polyval(&short) - y.slice(1..3);
+        assert!(apart.norm_inf().get()? < 1e-13);
+        close(x.polyfit(&y, 0)?.to_vec()?, &[2.1]);
+        let z = x.cast::<Complex<f64>>() + Complex::new(0.0, 1.0);
+        let w = y.cast::<Complex<f64>>() - Complex::new(0.0, 2.0);
+        let complex = z.polyfit(&w, 1)?.to_vec()?;
+        assert!((complex[0] - 1.008_130_081_300_813).norm() < 1e-13);
+        let shift = Complex::new(-0.117_886_178_861_790_36, -3.008_130_081_300_811);
+        assert!((complex[1] - shift).norm() < 1e-13);
+        let single = x.cast::<f32>().polyfit(&y.cast::<f32>(), 2)?;
+        assert!((single.cast::<f64>() - &parabola).norm_inf().get()? < 1e-5);
+        Ok(bits(&parabola.to_vec()?))
+    });
+    assert_eq!(found.len(), 3);
+}
+
+#[test]
+fn polynomials_that_there_are_not() {
+    let x = Vector::<f64>::ones([3]);
+    let error = x.polyfit(&x.slice(1..), 1).unwrap_err().to_string();
+    assert_eq!(error, "polyfit: expected a shape of (3), found (2)");
+    let error = x.slice(..0).polyfit(&x.slice(..0), 1).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "polyfit: expected at least one point, found none"
+    );
+    assert!(x.polyfit(&x, usize::MAX).is_err());
+    let cubes = Array::<f64, 3>::ones([3, 1, 1]);
+    assert!(x.polyfit(&cubes, 1).is_err());
+    let bad = Vector::from_vec(vec![1.0, f64::NAN, 2.0]);
+    assert!(bad.polyfit(&x, 1).unwrap().to_vec().is_err());
+}

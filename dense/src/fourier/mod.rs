@@ -1,4 +1,4 @@
-//! Discrete Fourier transforms along an axis, by rustfft; the feature `fft`.
+//! Discrete Fourier transforms, by rustfft; the feature `fft`.
 //!
 //! A transform is a host task on the lines along the axis, which the threads and ranks share; a single
 //! line has one thread. It computes in double precision, whatever the elements are, and with loops that
@@ -7,6 +7,9 @@
 //! The forward transform of `x` is `y[k] = sum(x[j] * exp(-2 pi i j k / n))`, as NumPy's; the inverse has
 //! the other sign, and is divided by `n`.
 
+mod axes;
+mod convolve;
+mod frequencies;
 mod turns;
 
 use self::turns::Turns;
@@ -118,71 +121,6 @@ transforms! {
     /// more than `n / 2 + 1` along the axis, the others are left out; imaginary parts of what has to be
     /// real are not looked at. Costs as much as [`Array::rfft_axis`].
     irfft try_irfft irfft_axis try_irfft_axis(n: usize) [Field] -> T::Real, Inverse, OfHalf;
-}
-
-impl<T: Field> Array<T, 2> {
-    /// The transform along both axes: NumPy's `fft.fft2`.
-    ///
-    /// ```
-    /// use sparsefuse_dense::Array;
-    ///
-    /// let a = Array::<f64, 2>::ones([2, 4]);
-    /// let y = a.fft2();
-    /// assert_eq!(y.re().row(0).to_vec()?, [8.0, 0.0, 0.0, 0.0]);
-    /// assert_eq!(y.ifft2().re().to_vec()?, [1.0; 8]);
-    /// # Ok::<(), sparsefuse_dense::Error>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the matrix has no element; [`Array::try_fft2`] returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn fft2(&self) -> Array<T::Complex, 2> {
-        expect(self.try_fft2())
-    }
-
-    /// As [`Array::fft2`].
-    ///
-    /// # Errors
-    ///
-    /// If the matrix has no element.
-    pub fn try_fft2(&self) -> Result<Array<T::Complex, 2>, Error> {
-        transform_both(self, FftDirection::Forward)
-    }
-
-    /// The inverse of [`Array::fft2`]: NumPy's `fft.ifft2`.
-    ///
-    /// # Panics
-    ///
-    /// If the matrix has no element; [`Array::try_ifft2`] returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn ifft2(&self) -> Array<T::Complex, 2> {
-        expect(self.try_ifft2())
-    }
-
-    /// As [`Array::ifft2`].
-    ///
-    /// # Errors
-    ///
-    /// If the matrix has no element.
-    pub fn try_ifft2(&self) -> Result<Array<T::Complex, 2>, Error> {
-        transform_both(self, FftDirection::Inverse)
-    }
-}
-
-fn transform_both<T: Field>(
-    a: &Array<T, 2>,
-    direction: FftDirection,
-) -> Result<Array<T::Complex, 2>, Error> {
-    let op = match direction {
-        FftDirection::Forward => "fft2",
-        FftDirection::Inverse => "ifft2",
-    };
-    let [n_rows, n_columns] = a.shape();
-    let rows: Array<T::Complex, 2> = transform(op, a, 1, n_columns, direction, Ends::Whole)?;
-    transform(op, &rows, 0, n_rows, direction, Ends::Whole)
 }
 
 /// What is known of a line, and wanted.

@@ -17,6 +17,7 @@ mod exponential;
 mod factor;
 #[cfg(all(shared_instances, debug_assertions))]
 pub(crate) mod instances;
+mod polynomial;
 mod solve;
 mod work;
 

@@ -3,6 +3,7 @@
 
 mod axes;
 mod bands;
+mod calculus;
 mod elementwise;
 mod errors;
 mod failures;
@@ -24,6 +25,8 @@ mod regions;
 mod repeated_gathers;
 mod rounds;
 mod scans;
+mod sets;
+mod text;
 mod views;
 
 use sparsefuse_dense::{Array, Element, Error, Scalar};

@@ -269,6 +269,10 @@ fn medians_and_quantiles() {
         assert_eq!(infinite.median().get()?, 2.0);
         v.quantile(0.3).bits()
     });
+    // As NumPy, which has a median of nothing and no quantile.
+    let error = Vector::<f64>::zeros([0]).try_quantile(0.5).unwrap_err();
+    let expected = "quantile: expected an element or more, found none";
+    assert_eq!(error.to_string(), expected);
     let error = Vector::from_slice(&x).try_quantile(1.5).unwrap_err();
     let expected = "quantile: expected a number between 0 and 1, found 1.5";
     assert_eq!(error.to_string(), expected);

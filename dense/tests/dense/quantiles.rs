@@ -102,6 +102,12 @@ fn what_is_not_a_number() {
         assert_eq!(a.nan_median_axis(0).to_vec()?, [2.5, 2.0, 2.5, 3.0]);
         let none = Array::<f64, 2>::zeros([2, 0]);
         assert!(none.median_axis(1).to_vec()?.iter().all(|x| x.is_nan()));
+        assert!(
+            none.nan_quantile_axis(1, 0.5)
+                .to_vec()?
+                .iter()
+                .all(|x| x.is_nan())
+        );
         assert_eq!(none.median_axis(0).shape(), [0]);
         a.nan_median_axis(0).bits()
     });
@@ -112,6 +118,13 @@ fn what_is_refused() {
     let a = Array::<f64, 2>::zeros([2, 3]);
     let error = a.try_median_axis(2).unwrap_err().to_string();
     assert!(error.starts_with("median_axis: expected "), "{error}");
+    let none = Array::<f64, 2>::zeros([3, 0]);
+    assert!(none.quantile_axis(0, 0.5).is_empty());
+    let error = none.try_quantile_axis(1, 0.5).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "quantile_axis: expected an element or more, found none"
+    );
     let error = a.try_quantile_axis(0, -0.5).unwrap_err().to_string();
     let expected = "quantile_axis: expected a number between 0 and 1, found -0.5";
     assert_eq!(error, expected);

@@ -1,0 +1,194 @@
+//! Convolutions and correlations of vectors, by sums of products in order.
+//!
+//! Of two vectors the shorter one has the weights: element `j` is the sum of `weights[k] * x[j - k]`,
+//! from zero, by ascending `k`; each product is rounded, and then added. In the middle, where all weights
+//! have an element, these are sums of slices, which fuse to few passes over memory. At each end fewer
+//! weights have one; nothing stands for what is missing, so an infinity there makes no NaN.
+
+use crate::array::Vector;
+use crate::operand::{expect, named};
+use sparsefuse_kernels::Numeric;
+use sparsefuse_runtime::Error;
+use std::ops::Range;
+
+/// Which elements of a convolution of `n` and `m` elements are wanted: where the vectors overlap how far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overlap {
+    /// All, wherever an element of each meets one of the other: `n + m - 1`.
+    Full,
+    /// Those in the middle, as many as the longer vector has.
+    Same,
+    /// Those where the shorter vector lies within the longer one: the lengths' difference and one more.
+    Valid,
+}
+
+impl<T: Numeric> Vector<T> {
+    /// The convolution: element `j` of all is the sum of `self[i] * other[j - i]`. NumPy's `convolve`,
+    /// whose `mode` is an [`Overlap`].
+    ///
+    /// About six tasks for each element of the shorter vector, most of which fuse, and as many products
+    /// as both lengths multiplied: for a short one beside a long one. Of two long ones
+    /// [`Vector::fft_convolve`] is faster.
+    ///
+    /// ```
+    /// use sparsefuse_dense::{Overlap, Vector};
+    ///
+    /// let x = Vector::from_vec(vec![1, 2, 3, 4]);
+    /// let weights = Vector::from_vec(vec![1, 10]);
+    /// assert_eq!(x.convolve(&weights, Overlap::Full).to_vec()?, [1, 12, 23, 34, 40]);
+    /// assert_eq!(x.convolve(&weights, Overlap::Same).to_vec()?, [1, 12, 23, 34]);
+    /// assert_eq!(x.convolve(&weights, Overlap::Valid).to_vec()?, [12, 23, 34]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Vector::try_convolve`] returns.
+    #[must_use]
+    #[track_caller]
+    pub fn convolve(&self, other: &Self, overlap: Overlap) -> Self {
+        expect(self.try_convolve(other, overlap))
+    }
+
+    /// As [`Vector::convolve`].
+    ///
+    /// # Errors
+    ///
+    /// If a vector has no element, or they belong to two runtimes.
+    pub fn try_convolve(&self, other: &Self, overlap: Overlap) -> Result<Self, Error> {
+        const OP: &str = "convolve";
+        let wanted = overlap.wanted(OP, self.len(), other.len())?;
+        named(OP, || sums(self, other, wanted))
+    }
+
+    /// The correlation: element `j` of all is the sum of `self[i + j - (m - 1)] * conj(other[i])`, where
+    /// `other` has `m` elements: the [convolution](Vector::convolve) with the conjugate of `other` turned
+    /// round. NumPy's `correlate`.
+    ///
+    /// ```
+    /// use sparsefuse_dense::{Overlap, Vector};
+    ///
+    /// let x = Vector::from_vec(vec![1, 2, 3]);
+    /// let y = Vector::from_vec(vec![1, 10]);
+    /// assert_eq!(x.correlate(&y, Overlap::Valid).to_vec()?, [21, 32]);
+    /// assert_eq!(x.correlate(&y, Overlap::Full).to_vec()?, [10, 21, 32, 3]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Vector::try_correlate`] returns.
+    #[must_use]
+    #[track_caller]
+    pub fn correlate(&self, other: &Self, overlap: Overlap) -> Self {
+        expect(self.try_correlate(other, overlap))
+    }
+
+    /// As [`Vector::correlate`].
+    ///
+    /// # Errors
+    ///
+    /// If a vector has no element, or they belong to two runtimes.
+    pub fn try_correlate(&self, other: &Self, overlap: Overlap) -> Result<Self, Error> {
+        const OP: &str = "correlate";
+        let (n, m) = (self.len(), other.len());
+        let mut wanted = overlap.wanted(OP, n, m)?;
+        if n < m {
+            // NumPy correlates the longer one with the shorter one, and turns the result round.
+            let all = n + m - 1;
+            wanted = all - wanted.end..all - wanted.start;
+        }
+        named(OP, || sums(self, &other.try_conj()?.try_flip(0)?, wanted))
+    }
+}
+
+impl Overlap {
+    /// The elements that are wanted among all.
+    pub(crate) fn wanted(
+        self,
+        op: &'static str,
+        n: usize,
+        m: usize,
+    ) -> Result<Range<usize>, Error> {
+        if n == 0 || m == 0 {
+            let found = format!("{n} and {m}");
+            return Err(Error::argument(op, "two vectors with elements", found));
+        }
+        let (longer, shorter) = (n.max(m), n.min(m));
+        Ok(match self {
+            Self::Full => 0..n + m - 1,
+            Self::Same => (shorter - 1) / 2..(shorter - 1) / 2 + longer,
+            Self::Valid => shorter - 1..longer,
+        })
+    }
+}
+
+/// Some elements of the convolution.
+fn sums<T: Numeric>(
+    a: &Vector<T>,
+    b: &Vector<T>,
+    wanted: Range<usize>,
+) -> Result<Vector<T>, Error> {
+    let (x, weights) = if a.len() < b.len() { (b, a) } else { (a, b) };
+    // What is smaller is copied, where it is a view that is read again and again.
+    let weights = &weights.contiguous()?;
+    let (n, m) = (x.len(), weights.len());
+    // Where each part begins among all elements, and its elements.
+    let parts = [
+        (0, first(x, weights)?),
+        (m - 1, middle(x, weights)?),
+        (n, last(x, weights)?),
+    ];
+    let mut made = Vec::with_capacity(parts.len());
+    for (begin, part) in &parts {
+        let end = begin + part.len();
+        let from = wanted.start.clamp(*begin, end);
+        let to = wanted.end.clamp(*begin, end);
+        if from < to {
+            made.push(part.try_slice(from - begin..to - begin)?);
+        }
+    }
+    match &made[..] {
+        [one] => Ok(one.clone()),
+        _ => Vector::try_concatenate(0, &made.iter().collect::<Vec<_>>()),
+    }
+}
+
+/// The elements for which all weights have one of `x`.
+fn middle<T: Numeric>(x: &Vector<T>, weights: &Vector<T>) -> Result<Vector<T>, Error> {
+    let (n, m) = (x.len(), weights.len());
+    let mut sum = zeros(x, n + 1 - m)?;
+    for k in 0..m {
+        let slice = x.try_slice(m - 1 - k..n - k)?;
+        sum = sum.try_add(&slice.try_mul(&weights.try_slice(k..=k)?)?)?;
+    }
+    Ok(sum)
+}
+
+/// The elements before those: element `j` has the weights up to `j`.
+fn first<T: Numeric>(x: &Vector<T>, weights: &Vector<T>) -> Result<Vector<T>, Error> {
+    let m = weights.len();
+    let mut sums = zeros(x, m - 1)?;
+    for k in 0..m - 1 {
+        let products = x
+            .try_slice(..m - 1 - k)?
+            .try_mul(&weights.try_slice(k..=k)?)?;
+        sums.try_update_slice(k.., |sums| sums.try_add(&products))?;
+    }
+    Ok(sums)
+}
+
+/// The elements behind those: element `j` of these has the weights behind `j`.
+fn last<T: Numeric>(x: &Vector<T>, weights: &Vector<T>) -> Result<Vector<T>, Error> {
+    let (n, m) = (x.len(), weights.len());
+    let mut sums = zeros(x, m - 1)?;
+    for k in 1..m {
+        let products = x.try_slice(n - k..)?.try_mul(&weights.try_slice(k..=k)?)?;
+        sums.try_update_slice(..k, |sums| sums.try_add(&products))?;
+    }
+    Ok(sums)
+}
+
+fn zeros<T: Numeric>(x: &Vector<T>, n: usize) -> Result<Vector<T>, Error> {
+    x.runtime().enter(|| Vector::try_zeros([n]))
+}

@@ -1,0 +1,57 @@
+//! Convolutions by the Fourier transform, for two long vectors.
+
+use crate::array::Vector;
+use crate::convolve::Overlap;
+use crate::operand::{expect, named};
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::Error;
+
+impl<T: Field> Vector<T> {
+    /// As [`Vector::convolve`], by transforms of both, their product, and the transform back: SciPy's
+    /// `signal.fftconvolve`.
+    ///
+    /// The time grows as that of [`Array::fft_axis`](crate::Array::fft_axis) of a power of two of at least
+    /// as many elements as both have, however long the shorter one is. The elements are rounded relative
+    /// to the largest ones, and one that is not finite makes all of them so.
+    ///
+    /// ```
+    /// use sparsefuse_dense::{Overlap, Vector};
+    ///
+    /// let x = Vector::<f64>::random_normal([1000], 1);
+    /// let y = Vector::<f64>::random_normal([700], 2);
+    /// let (made, sums) = (x.fft_convolve(&y, Overlap::Same), x.convolve(&y, Overlap::Same));
+    /// assert!((made - sums).norm_inf().get()? < 1e-12);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Vector::try_fft_convolve`] returns.
+    #[doc(alias = "fftconvolve")]
+    #[must_use]
+    #[track_caller]
+    pub fn fft_convolve(&self, other: &Self, overlap: Overlap) -> Self {
+        expect(self.try_fft_convolve(other, overlap))
+    }
+
+    /// As [`Vector::fft_convolve`].
+    ///
+    /// # Errors
+    ///
+    /// If a vector has no element, memory cannot hold the transforms, or the vectors belong to two
+    /// runtimes.
+    pub fn try_fft_convolve(&self, other: &Self, overlap: Overlap) -> Result<Self, Error> {
+        const OP: &str = "fft_convolve";
+        let wanted = overlap.wanted(OP, self.len(), other.len())?;
+        let n = (self.len() + other.len() - 1).next_power_of_two();
+        named(OP, || {
+            let transform = |x: &Self| -> Result<Vector<T::Complex>, Error> {
+                let mut longer = x.runtime().enter(|| Self::try_zeros([n]))?;
+                longer.try_assign_slice(..x.len(), x)?;
+                longer.try_fft()
+            };
+            let product = transform(self)?.try_mul(&transform(other)?)?;
+            product.try_ifft()?.try_slice(wanted)?.try_cast()
+        })
+    }
+}

@@ -1,0 +1,274 @@
+//! Vectors and matrices in text files, as NumPy's `loadtxt` reads them and `savetxt` writes them: a row a
+//! line.
+//!
+//! Every rank reads the lines of the file twice: it counts rows and columns, and then makes elements of
+//! those of its own rows, so it holds no more than these and a line. Rank 0 writes.
+
+mod lines;
+mod words;
+
+use crate::array::Array;
+use crate::npy::{other, part_of, refused};
+use crate::operand::check_len;
+use lines::Lines;
+use sparsefuse_kernels::Element;
+use sparsefuse_runtime::{Error, Runtime, Shape};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::ops::Range;
+use std::path::Path;
+
+/// How a text file is read, by [`Array::load_txt`]. By default blanks separate numbers, and `#` begins a
+/// comment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextInput<'a> {
+    /// What separates numbers, `","` in a CSV file; `None` for any blanks.
+    pub delimiter: Option<&'a str>,
+    /// What begins a comment, which ends with its line; `None` where there are none.
+    pub comments: Option<&'a str>,
+    /// Lines at the beginning that are skipped, comments and empty ones among them.
+    pub skip_lines: usize,
+    /// The columns that are read, counted from 0, in the order of the result; `None` for all, of which
+    /// each row has as many then.
+    pub columns: Option<&'a [usize]>,
+}
+
+impl Default for TextInput<'_> {
+    fn default() -> Self {
+        Self {
+            delimiter: None,
+            comments: Some("#"),
+            skip_lines: 0,
+            columns: None,
+        }
+    }
+}
+
+/// How a text file is written, by [`Array::save_txt`]. By default blanks separate numbers, which have as
+/// few digits as say which number it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextOutput<'a> {
+    /// What separates numbers.
+    pub delimiter: &'a str,
+    /// What stands in front of the numbers, each line behind `# `; nothing if it is empty.
+    pub header: &'a str,
+    /// The digits behind the point of each float, which has an exponent then; `None` for as few as say
+    /// which number it is.
+    pub precision: Option<usize>,
+}
+
+impl Default for TextOutput<'_> {
+    fn default() -> Self {
+        Self {
+            delimiter: " ",
+            header: "",
+            precision: None,
+        }
+    }
+}
+
+impl<T: Element, const D: usize> Array<T, D> {
+    /// Writes a matrix to a text file, a row a line, or a vector, an element a line: NumPy's `savetxt`,
+    /// whose `loadtxt` reads it. With the digits of the default, what is read has the same bits. The file
+    /// appears under its name when it is complete; until then it has `.part` behind that. Every rank must
+    /// ask; rank 0 collects the array and writes.
+    ///
+    /// Truth values are 0 and 1, complex numbers such as `(1.5-2.0j)`.
+    ///
+    /// ```
+    /// use sparsefuse_dense::{Array, TextInput, TextOutput};
+    ///
+    /// let path = std::env::temp_dir().join(format!("save_txt_{}.csv", std::process::id()));
+    /// let a = Array::from_shape_vec([2, 2], vec![1.0, -0.5, 1e-9, 3.0])?;
+    /// a.save_txt(&path, &TextOutput { delimiter: ",", header: "x,y", ..TextOutput::default() })?;
+    /// assert_eq!(std::fs::read_to_string(&path).unwrap(), "# x,y\n1.0,-0.5\n1e-9,3.0\n");
+    ///
+    /// let format = TextInput { delimiter: Some(","), ..TextInput::default() };
+    /// assert_eq!(Array::<f64, 2>::load_txt(&path, &format)?.to_vec()?, a.to_vec()?);
+    /// # std::fs::remove_file(path).unwrap();
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the array has neither one dimension nor two, its computation failed, or the file cannot be
+    /// written.
+    #[doc(alias("savetxt", "to_csv"))]
+    pub fn save_txt(&self, path: impl AsRef<Path>, format: &TextOutput<'_>) -> Result<(), Error> {
+        check_dimensions::<D>("save_txt")?;
+        let (path, runtime) = (path.as_ref(), self.runtime());
+        let n_columns = self.shape().get(1).copied().unwrap_or(1);
+        let written = self.gather(0)?.map_or(Ok(()), |elements| {
+            let part = part_of(path);
+            let written = File::create(&part)
+                .and_then(|file| write(BufWriter::new(file), &elements, n_columns, format))
+                .and_then(|()| fs::rename(&part, path));
+            if written.is_err() {
+                // What remains of it is of no use; if it cannot be removed, the first error counts.
+                let _ = fs::remove_file(&part);
+            }
+            written.map_err(|error| refused(path, "a file that can be written", error))
+        });
+        runtime.agree(written)
+    }
+
+    /// Reads a matrix of a text file, a row a line, or a vector, whose elements are one column or one row:
+    /// NumPy's `loadtxt`. Empty lines, and those with a comment alone, are left out. On several ranks each
+    /// makes its own rows. Every rank must ask.
+    ///
+    /// Numbers are as Rust reads them, with `inf` and `nan`; complex ones are `1.5-2j`, also in brackets,
+    /// and truth values 0 and 1, `True` and `False`. A file without rows is an array of none.
+    ///
+    /// ```
+    /// use sparsefuse_dense::{Array, TextInput, Vector};
+    ///
+    /// let path = std::env::temp_dir().join(format!("load_txt_{}.txt", std::process::id()));
+    /// std::fs::write(&path, "# time height\n0.0 1.5\n0.5 2.5\n1.0 x\n").unwrap();
+    /// let format = TextInput { columns: Some(&[0]), ..TextInput::default() };
+    /// assert_eq!(Vector::<f64>::load_txt(&path, &format)?.to_vec()?, [0.0, 0.5, 1.0]);
+    ///
+    /// let error = Array::<f64, 2>::load_txt(&path, &TextInput::default()).unwrap_err();
+    /// let expected = "load_txt_{}.txt:4: expected a number of type f64 in column 1, found \"x\"";
+    /// assert!(error.to_string().ends_with(&expected.replace("{}", &std::process::id().to_string())));
+    /// # std::fs::remove_file(path).unwrap();
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the array has neither one dimension nor two, the file cannot be read, a line has other characters
+    /// than those of UTF-8, another number of columns or something that is no number of this type, or if
+    /// memory is refused. The error names the line, from 1, and the column, from 0 as in
+    /// [`TextInput::columns`].
+    #[doc(alias("loadtxt", "genfromtxt", "read_csv"))]
+    pub fn load_txt(path: impl AsRef<Path>, format: &TextInput<'_>) -> Result<Self, Error> {
+        check_dimensions::<D>("load_txt")?;
+        check_format(format)?;
+        let (path, runtime) = (path.as_ref(), Runtime::current());
+        let table = runtime.agree(Table::of_file(path, format))?;
+        let shape = table.shape::<D>(path)?;
+        let dims = Shape::new(&shape);
+        check_len("load_txt", dims)?;
+        let (partition, rows) = runtime.default_rows(dims);
+        let own = rows.start * dims.row_len()..rows.end * dims.row_len();
+        let store = runtime.store_by_filling(dims, partition, |elements: &mut [T]| {
+            table.fill(path, format, own, elements)
+        });
+        Ok(Self::wrap(runtime.agree(store)?, None))
+    }
+}
+
+/// The rows of a file, and what is read of each.
+struct Table {
+    n_rows: usize,
+    n_columns: usize,
+}
+
+impl Table {
+    fn of_file(path: &Path, format: &TextInput<'_>) -> Result<Self, Error> {
+        let mut lines = Lines::open(path, format)?;
+        let mut table = Self {
+            n_rows: 0,
+            n_columns: format.columns.map_or(0, <[usize]>::len),
+        };
+        while let Some(row) = lines.next_row()? {
+            if table.n_rows == 0 && format.columns.is_none() {
+                table.n_columns = row.words().count();
+            }
+            table.n_rows += 1;
+        }
+        Ok(table)
+    }
+
+    /// The shape of an array of one dimension or two that has all elements.
+    fn shape<const D: usize>(&self, path: &Path) -> Result<[usize; D], Error> {
+        let &Self { n_rows, n_columns } = self;
+        let len = match (n_rows, n_columns) {
+            (0, _) => 0,
+            (n, 1) | (1, n) => n,
+            _ if D == 1 => {
+                let found = format!("{n_rows} rows and {n_columns} columns");
+                return Err(other(path, "one row or one column", found));
+            }
+            _ => 0,
+        };
+        let of_matrix = [n_rows, n_columns];
+        Ok(std::array::from_fn(
+            |d| if D == 1 { len } else { of_matrix[d] },
+        ))
+    }
+
+    /// Makes the elements with these numbers, row by row.
+    fn fill<T: Element>(
+        &self,
+        path: &Path,
+        format: &TextInput<'_>,
+        own: Range<usize>,
+        elements: &mut [T],
+    ) -> Result<(), Error> {
+        let mut lines = Lines::open(path, format)?;
+        let mut end = 0;
+        while let Some(row) = lines.next_row()? {
+            let begin = end;
+            end += self.n_columns;
+            let (from, to) = (own.start.max(begin), own.end.min(end));
+            if from < to {
+                let made = &mut elements[from - own.start..to - own.start];
+                row.read(format.columns, self.n_columns, from - begin, made)?;
+            }
+        }
+        match end == self.n_rows * self.n_columns {
+            true => Ok(()),
+            false => Err(other(
+                path,
+                "a file that stays as it is",
+                "one that is changed",
+            )),
+        }
+    }
+}
+
+/// Text files have rows and columns and nothing more.
+fn check_dimensions<const D: usize>(op: &'static str) -> Result<(), Error> {
+    match D {
+        1 | 2 => Ok(()),
+        _ => {
+            let found = format!("{D} dimensions");
+            Err(Error::argument(op, "a vector or a matrix", found))
+        }
+    }
+}
+
+fn check_format(format: &TextInput<'_>) -> Result<(), Error> {
+    let is_empty = |text: Option<&str>| text.is_some_and(str::is_empty);
+    if is_empty(format.delimiter) || is_empty(format.comments) {
+        let expected = "a delimiter and a mark of comments with characters";
+        return Err(Error::argument("load_txt", expected, "one without"));
+    }
+    if format.columns.is_some_and(<[usize]>::is_empty) {
+        return Err(Error::argument("load_txt", "a column or more", "none"));
+    }
+    Ok(())
+}
+
+/// Writes all rows.
+fn write<T: Element>(
+    mut file: impl Write,
+    elements: &[T],
+    n_columns: usize,
+    format: &TextOutput<'_>,
+) -> io::Result<()> {
+    for line in format.header.lines() {
+        writeln!(file, "# {line}")?;
+    }
+    for row in elements.chunks(n_columns.max(1)) {
+        for (column, &x) in row.iter().enumerate() {
+            if column > 0 {
+                file.write_all(format.delimiter.as_bytes())?;
+            }
+            words::write(&mut file, x, format.precision)?;
+        }
+        writeln!(file)?;
+    }
+    file.flush()
+}
