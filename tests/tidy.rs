@@ -537,3 +537,48 @@ fn documented_commands_of_xtask_exist() {
         "the documents show commands that xtask does not have",
     );
 }
+
+/// The places that a line of a document names: of links, and of names in backticks that begin with a
+/// folder of the root.
+fn named_places(line: &str) -> Vec<&str> {
+    let links = line.split("](").skip(1).filter_map(|rest| {
+        let link = rest.split([')', '#']).next()?;
+        (!link.is_empty() && !link.contains("://") && !link.contains(' ')).then_some(link)
+    });
+    let is_place = |name: &&str| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
+        let folder = name.split_once('/').map_or("", |(folder, _)| folder);
+        let is_ours = !["", "target"].contains(&folder) && root(folder).is_dir();
+        name.chars().all(is_plain) && is_ours
+    };
+    let names = line.split('`').skip(1).step_by(2).filter(is_place);
+    links.chain(names).collect()
+}
+
+/// A place stands in the folder of the document, or in the root; of a source the ending may be left out.
+#[test]
+fn documents_name_files_that_exist() {
+    let mut unknown = Vec::new();
+    let documents = files().into_iter();
+    for document in documents.filter(|file| file.path.ends_with(".md")) {
+        let exists = |place: &str| {
+            let near = root(&document.path).with_file_name(place);
+            [near, root(place), root(&format!("{place}.rs"))]
+                .iter()
+                .any(|path| path.exists())
+        };
+        let mut is_code = false;
+        for (number, line) in document.text.lines().enumerate() {
+            is_code ^= line.starts_with("```");
+            if is_code {
+                continue;
+            }
+            let missing = named_places(line)
+                .into_iter()
+                .filter(|place| !exists(place));
+            unknown
+                .extend(missing.map(|place| format!("{}:{}: {place}", document.path, number + 1)));
+        }
+    }
+    expect_none(&unknown, "the documents name files that do not exist");
+}
