@@ -8,7 +8,7 @@ use super::block::{check_len, check_tolerance, norms};
 use super::gram_schmidt::SEED;
 use super::krylov_schur::{Found, Pair, find};
 use super::parts::{Parts, lengths};
-use super::{Search, inverse_of_shifted, scale};
+use super::{Search, basis_len, inverse_of_shifted, most_restarts, scale};
 use crate::krylov::scalars::{element, size};
 use crate::krylov::scaling::{times_power_of, times_power_of_entries};
 use crate::operator::{LinearOperator, check_finite, check_square};
@@ -75,11 +75,11 @@ pub struct EigsOptions<'a, T> {
 }
 
 impl<T> EigsOptions<'_, T> {
-    /// The most basis vectors for `k` eigenvalues of `n` rows.
+    /// The most basis vectors for `k` eigenvalues of an operator with `n` rows: [`EigsOptions::ncv`] or
+    /// its default.
     #[must_use]
     pub fn basis_len(&self, n: usize, k: usize) -> usize {
-        let most = k.saturating_mul(2).saturating_add(1);
-        self.ncv.unwrap_or(most.max(20).min(n))
+        basis_len(self.ncv, n, k)
     }
 }
 
@@ -328,7 +328,7 @@ fn search<'a, T: Field>(
         k,
         ncv,
         tol: options.tol,
-        max_iter: options.max_iter.unwrap_or(n.saturating_mul(10).min(10_000)),
+        max_iter: most_restarts(options.max_iter, n),
         v0: options.v0,
     })
 }

@@ -5,6 +5,7 @@
 //! orthonormal to rounding: in the inner product x'y, or x'B y with a mass matrix B.
 
 use super::block::{Products, norms, without};
+use super::mass::Inner;
 use crate::operator::{LinearOperator, check_same_runtime};
 use num_complex::Complex;
 use sparsefuse_dense::{Scalar, Vector};
@@ -123,22 +124,25 @@ pub(super) fn new_direction<T: Field>(
     }
 }
 
-/// The same in the inner product of a mass matrix, which may be singular: an image under the operator,
-/// which maps to 0 what the mass matrix maps to 0. `None` where the basis has all images.
-pub(super) fn new_image<T: Field>(
+/// The same in the inner product of a mass matrix; `None` where the basis has all vectors that there are.
+pub(super) fn new_direction_in<T: Field>(
+    inner: Inner<'_, T>,
     basis: &[Vector<T>],
     operator: &dyn LinearOperator<T>,
-    mass: &dyn LinearOperator<T>,
     directions: &mut u64,
 ) -> Result<Option<Vector<T>>, Error> {
-    const MOST_IMAGES: usize = 4;
+    const MOST_TRIED: usize = 4;
     // Where nothing is left beside the basis, rounding is.
     let rounding = 1e3 * T::Real::EPSILON.to_f64();
-    for _ in 0..MOST_IMAGES {
-        let image = operator.apply(&random(basis, directions))?;
-        let image = orthogonalise(basis, image, Some(mass))?;
-        if image.norm > rounding * image.norm_before {
-            return Ok(Some(image.rest * T::from_f64(1.0 / image.norm)));
+    for _ in 0..MOST_TRIED {
+        let random = random(basis, directions);
+        let vector = match inner.is_of_images {
+            true => operator.apply(&random)?,
+            false => random,
+        };
+        let direction = orthogonalise(basis, vector, Some(inner.mass))?;
+        if direction.norm > rounding * direction.norm_before {
+            return Ok(Some(direction.rest * T::from_f64(1.0 / direction.norm)));
         }
     }
     Ok(None)

@@ -16,15 +16,17 @@
 
 use super::Search;
 use super::block::{sum_of_multiples, sums_of_multiples};
-use super::gram_schmidt::{new_direction, new_image, orthogonalise, square_of_length, start};
+use super::gram_schmidt::{
+    new_direction, new_direction_in, orthogonalise, square_of_length, start,
+};
 use super::hermitian::{Eigenpairs, Hermitian};
+use super::mass::Inner;
 use crate::operator::LinearOperator;
 use crate::solution::StopReason;
 use num_complex::Complex;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
-use sparsefuse_sparse::Csr;
 
 /// The wanted eigenvalues of the operator that Lanczos's method works with.
 pub(super) struct Found<T> {
@@ -41,13 +43,13 @@ pub(super) struct Found<T> {
 pub(super) fn find<T: Field>(
     op: &'static str,
     a: &dyn LinearOperator<T>,
-    mass: Option<&Csr<T>>,
+    inner: Option<Inner<'_, T>>,
     search: &Search<'_, T>,
     order: impl Fn(&[f64]) -> Vec<usize>,
 ) -> Result<Found<T>, Error> {
     let Search { k, ncv, .. } = *search;
     let n = a.shape().0;
-    let mut space = Lanczos::new(op, a, mass, search.v0)?;
+    let mut space = Lanczos::new(op, a, inner, search.v0)?;
     let mut iterations = 0;
     let mut has_claimed = false;
     loop {
@@ -93,8 +95,8 @@ fn kept(k: usize, ncv: usize, converged: usize) -> usize {
 /// A Krylov space; see the module's text.
 struct Lanczos<'a, T> {
     a: &'a dyn LinearOperator<T>,
-    /// B.
-    mass: Option<&'a Csr<T>>,
+    /// The inner product where it is not x'y.
+    inner: Option<Inner<'a, T>>,
     /// V.
     basis: Vec<Vector<T>>,
     /// T.
@@ -109,8 +111,7 @@ struct Lanczos<'a, T> {
     products: usize,
     /// The new directions that were made.
     directions: u64,
-    /// Whether the space has all images under the operator, which with a singular mass matrix are fewer
-    /// than there are rows.
+    /// Whether the space has all vectors that there are: with a singular mass matrix fewer than rows.
     is_whole: bool,
 }
 
@@ -118,17 +119,17 @@ impl<'a, T: Field> Lanczos<'a, T> {
     fn new(
         op: &'static str,
         a: &'a dyn LinearOperator<T>,
-        mass: Option<&'a Csr<T>>,
+        inner: Option<Inner<'a, T>>,
         v0: Option<&Vector<T>>,
     ) -> Result<Self, Error> {
         let start = start(op, a, v0)?;
-        let next = match mass {
-            Some(mass) => image_of_length_1(op, a, mass, start)?,
+        let next = match inner {
+            Some(inner) => start_in(op, inner, a, start)?,
             None => start,
         };
         Ok(Self {
             a,
-            mass,
+            inner,
             basis: Vec::new(),
             projected: Hermitian::zeros(0),
             next,
@@ -165,7 +166,11 @@ impl<'a, T: Field> Lanczos<'a, T> {
             self.basis.push(self.next.clone());
             let product = self.a.apply(&self.next)?;
             self.products += 1;
-            let image = orthogonalise(&self.basis, product, self.mass.map(|mass| mass as _))?;
+            let image = orthogonalise(
+                &self.basis,
+                product,
+                self.inner.map(|inner| inner.mass as _),
+            )?;
             let alpha = image.products[j].re;
             if !(image.norm_before + image.norm + alpha).is_finite() {
                 self.basis.pop();
@@ -193,9 +198,9 @@ impl<'a, T: Field> Lanczos<'a, T> {
     /// Goes on with another direction, if there is one.
     fn turn(&mut self) -> Result<(), Error> {
         let directions = &mut self.directions;
-        let next = match self.mass {
+        let next = match self.inner {
             None => Some(new_direction(&self.basis, directions)?),
-            Some(mass) => new_image(&self.basis, self.a, mass, directions)?,
+            Some(inner) => new_direction_in(inner, &self.basis, self.a, directions)?,
         };
         match next {
             Some(next) => self.next = next,
@@ -237,18 +242,21 @@ impl<'a, T: Field> Lanczos<'a, T> {
     }
 }
 
-/// The vector that a space with a mass matrix starts with: an image under the operator, as all others will
-/// be, of length 1. One that is not finite is left to the first step.
-fn image_of_length_1<T: Field>(
+/// The vector that a space with a mass matrix starts with, of length 1. One that is not finite is left to
+/// the first step.
+fn start_in<T: Field>(
     op: &'static str,
+    inner: Inner<'_, T>,
     a: &dyn LinearOperator<T>,
-    mass: &Csr<T>,
     start: Vector<T>,
 ) -> Result<Vector<T>, Error> {
-    let image = a.apply(&start)?;
-    let square = square_of_length(&image.dot(&mass.try_matvec(&image)?))?;
+    let first = match inner.is_of_images {
+        true => a.apply(&start)?,
+        false => start.clone(),
+    };
+    let square = square_of_length(&first.dot(&inner.mass.try_matvec(&first)?))?;
     if square > 0.0 && square.is_finite() {
-        return Ok(image * T::from_f64(1.0 / square.sqrt()));
+        return Ok(first * T::from_f64(1.0 / square.sqrt()));
     }
     if square == 0.0 {
         let expected = "a mass matrix that is positive definite, or semidefinite and not 0";

@@ -19,12 +19,17 @@ pub(super) struct Mass<T> {
 }
 
 impl<T: Field> Mass<T> {
-    /// Checks that it is one for the operator.
-    pub(super) fn new(
+    /// The one that is given, if one is.
+    pub(super) fn of(
         op: &'static str,
         a: &dyn LinearOperator<T>,
-        mass: &Csr<T>,
-    ) -> Result<Self, Error> {
+        mass: Option<&Csr<T>>,
+    ) -> Result<Option<Self>, Error> {
+        mass.map(|mass| Self::new(op, a, mass)).transpose()
+    }
+
+    /// Checks that it is one for the operator.
+    fn new(op: &'static str, a: &dyn LinearOperator<T>, mass: &Csr<T>) -> Result<Self, Error> {
         check_square(op, mass)?;
         if mass.shape() != a.shape() {
             let expected = format!("a mass matrix of shape {:?}", a.shape());
@@ -57,6 +62,15 @@ impl<T: Field> Mass<T> {
             false => error,
         })
     }
+}
+
+/// The inner product x'B y of a method, and which vectors it has.
+#[derive(Clone, Copy)]
+pub(super) struct Inner<'a, T> {
+    /// B.
+    pub(super) mass: &'a Csr<T>,
+    /// Whether all vectors are images under the operator, which B does not map to 0 where it is singular.
+    pub(super) is_of_images: bool,
 }
 
 /// One operator after another.

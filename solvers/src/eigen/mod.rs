@@ -85,6 +85,17 @@ pub(super) struct Search<'a, T> {
     pub(super) v0: Option<&'a Vector<T>>,
 }
 
+/// The most basis vectors for `k` eigenvalues of `n` rows, unless they are given.
+fn basis_len(ncv: Option<usize>, n: usize, k: usize) -> usize {
+    let most = k.saturating_mul(2).saturating_add(1);
+    ncv.unwrap_or(most.max(20).min(n))
+}
+
+/// The most restarts for `n` rows, unless they are given.
+fn most_restarts(max_iter: Option<usize>, n: usize) -> usize {
+    max_iter.unwrap_or(n.saturating_mul(10).min(10_000))
+}
+
 /// Refuses an operator that a look at some of its entries shows not to be Hermitian.
 fn check_hermitian<T>(op: &'static str, a: &dyn LinearOperator<T>) -> Result<(), Error> {
     match a.asymmetry()? {

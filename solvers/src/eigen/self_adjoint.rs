@@ -7,8 +7,8 @@ use super::block::{
 use super::gram_schmidt::SEED;
 use super::hermitian::{orthonormalise, unit};
 use super::lanczos::{Found, find};
-use super::mass::{After, Mass};
-use super::{Eigen, Search, check_hermitian, inverse_of_shifted, scale};
+use super::mass::{After, Inner, Mass};
+use super::{Eigen, Search, basis_len, check_hermitian, inverse_of_shifted, most_restarts, scale};
 use crate::krylov::scaling::{times_power_of, times_power_of_entries};
 use crate::operator::{LinearOperator, check_square};
 use crate::solution::StopReason;
@@ -83,8 +83,7 @@ impl<T> EigshOptions<'_, T> {
     /// or its default.
     #[must_use]
     pub fn basis_len(&self, n: usize, k: usize) -> usize {
-        let most = k.saturating_mul(2).saturating_add(1);
-        self.ncv.unwrap_or(most.max(20).min(n))
+        basis_len(self.ncv, n, k)
     }
 }
 
@@ -150,7 +149,9 @@ impl<T> fmt::Debug for EigshOptions<'_, T> {
 ///
 /// If the operator is not square, an entry is infinite or not a number, `k` is 0 or not below the
 /// number of rows, `ncv` is not above `k` or above the number of rows, `v0` has another length, is 0
-/// or is not finite, or the operator fails. Not to converge is no error.
+/// or is not finite, or the operator fails; if the mass matrix has another shape or runtime, is not
+/// Hermitian or finite, or gives a vector no length. Not to converge is no error. [`eigsh`] also
+/// fails if the mass matrix is singular, or memory for its factors runs out.
 pub fn eigsh<T: Field>(
     a: &dyn LinearOperator<T>,
     k: usize,
@@ -159,13 +160,12 @@ pub fn eigsh<T: Field>(
     check_square(OP, a)?;
     check_hermitian(OP, a)?;
     let power = scale::power_of(OP, a)?;
-    let mass = options
-        .mass
-        .map(|mass| Mass::new(OP, a, mass))
-        .transpose()?;
+    let search = search(a.shape().0, k, options)?;
+    let order = |values: &[f64]| options.which.order(values);
+    let mass = Mass::of(OP, a, options.mass)?;
     let a = &scale::divided(a, power);
     let Some(mass) = mass else {
-        let eigen = finish(a, None, found(a, None, k, options)?, |theta| theta)?;
+        let eigen = finish(a, None, find(OP, a, None, &search, order)?, |theta| theta)?;
         return Ok(scale::multiplied(eigen, power, 0));
     };
     let inverse = mass.inverse(OP)?;
@@ -173,14 +173,19 @@ pub fn eigsh<T: Field>(
         first: a,
         then: &inverse,
     };
-    let found = found(&operator, Some(&mass.matrix), k, options)?;
+    let inner = Inner {
+        mass: &mass.matrix,
+        is_of_images: false,
+    };
+    let found = find(OP, &operator, Some(inner), &search, order)?;
     let eigen = finish(a, Some(&mass.matrix), found, |theta| theta)?;
     let eigen = judged(a, Some(&mass.matrix), eigen, options.tol)?;
     Ok(scale::multiplied(eigen, power, mass.power))
 }
 
 /// The `k` eigenvalues of a Hermitian matrix that are nearest to `sigma`, by [`eigsh`] for the
-/// inverse of A - sigma I, which [`splu`](crate::preconditioners::splu) applies: few products, each a solve with the factors.
+/// inverse of A - sigma I, which [`splu`](crate::preconditioners::splu) applies: few products, each a
+/// solve with the factors.
 ///
 /// ```
 /// use sparsefuse_solvers::eigen::{EigshOptions, eigsh_near};
@@ -227,27 +232,20 @@ pub fn eigsh_near<T: Field>(
     a.runtime().enter(|| {
         check_square(OP, a)?;
         check_hermitian(OP, a)?;
-        search(a.n_rows(), k, options)?;
-        let mass = options
-            .mass
-            .map(|mass| Mass::new(OP, a, mass))
-            .transpose()?;
-        let (mass, of_mass) = matrix_and_power(mass.as_ref());
-        let shift = times_power_of(sigma, of_mass);
-        let (power, is_hidden) = scale::power_of_shifted(OP, a, shift)?;
-        let (a, shift) = (
-            &times_power_of_entries(a, -power),
-            times_power_of(shift, -power),
-        );
-        let sigma = format!("{sigma:?}");
-        let inverse = inverse_of_shifted(OP, a, mass, T::from_f64(-shift), sigma)?;
-        let eigen = by_inverse(a, mass, &inverse, (shift, is_hidden), k, options)?;
-        Ok(scale::multiplied(eigen, power, of_mass))
+        let search = search(a.n_rows(), k, options)?;
+        let mass = Mass::of(OP, a, options.mass)?;
+        let scales = Scales::of(a, mass.as_ref(), sigma)?;
+        let mass = mass.as_ref().map(|mass| &mass.matrix);
+        let a = &times_power_of_entries(a, -scales.of_a);
+        let (shift, sigma) = (T::from_f64(-scales.shift), format!("{sigma:?}"));
+        let inverse = inverse_of_shifted(OP, a, mass, shift, sigma)?;
+        by_inverse(a, mass, &inverse, &scales, &search, options)
     })
 }
 
 /// As [`eigsh_near`], for any operator that applies the inverse of A - sigma I, or of A - sigma B with a
-/// mass matrix: factors of another kind, or a solver, which has to be as accurate as the eigenvalues are meant to be.
+/// mass matrix: factors of another kind, or a solver, which has to be as accurate as the eigenvalues are
+/// meant to be.
 ///
 /// # Errors
 ///
@@ -266,24 +264,39 @@ pub fn eigsh_with_inverse<T: Field>(
         return Err(Error::argument(OP, expected, found));
     }
     check_hermitian(OP, a)?;
-    let mass = options
-        .mass
-        .map(|mass| Mass::new(OP, a, mass))
-        .transpose()?;
-    let (mass, of_mass) = matrix_and_power(mass.as_ref());
-    let shift = times_power_of(sigma, of_mass);
-    let (power, is_hidden) = scale::power_of_shifted(OP, a, shift)?;
+    let search = search(a.shape().0, k, options)?;
+    let mass = Mass::of(OP, a, options.mass)?;
+    let scales = Scales::of(a, mass.as_ref(), sigma)?;
+    let mass = mass.as_ref().map(|mass| &mass.matrix);
+    let power = scales.of_a;
     let (a, inverse) = (scale::divided(a, power), scale::divided(inverse, -power));
-    let shift = (times_power_of(shift, -power), is_hidden);
-    let eigen = by_inverse(&a, mass, &inverse, shift, k, options)?;
-    Ok(scale::multiplied(eigen, power, of_mass))
+    by_inverse(&a, mass, &inverse, &scales, &search, options)
 }
 
-/// A mass matrix at its scale, and that scale.
-fn matrix_and_power<T>(mass: Option<&Mass<T>>) -> (Option<&Csr<T>>, i32) {
-    match mass {
-        Some(mass) => (Some(&mass.matrix), mass.power),
-        None => (None, 0),
+/// A and B divided by powers of two, and sigma beside them.
+struct Scales {
+    of_a: i32,
+    of_mass: i32,
+    shift: f64,
+    /// Whether the rounding of sigma hides A.
+    is_hidden: bool,
+}
+
+impl Scales {
+    fn of<T: Field>(
+        a: &dyn LinearOperator<T>,
+        mass: Option<&Mass<T>>,
+        sigma: f64,
+    ) -> Result<Self, Error> {
+        let of_mass = mass.map_or(0, |mass| mass.power);
+        let shift = times_power_of(sigma, of_mass);
+        let (of_a, is_hidden) = scale::power_of_shifted(OP, a, shift)?;
+        Ok(Self {
+            of_a,
+            of_mass,
+            shift: times_power_of(shift, -of_a),
+            is_hidden,
+        })
     }
 }
 
@@ -293,41 +306,36 @@ fn by_inverse<T: Field>(
     a: &dyn LinearOperator<T>,
     mass: Option<&Csr<T>>,
     inverse: &dyn LinearOperator<T>,
-    (sigma, is_hidden): (f64, bool),
-    k: usize,
+    scales: &Scales,
+    search: &Search<'_, T>,
     options: &EigshOptions<'_, T>,
 ) -> Result<Eigen<T>, Error> {
+    let order = |values: &[f64]| options.which.order(values);
     let found = match mass {
-        None => found(inverse, None, k, options)?,
+        None => find(OP, inverse, None, search, order)?,
         Some(mass) => {
             let operator = After {
                 first: mass,
                 then: inverse,
             };
-            let mut found = found(&operator, Some(mass), k, options)?;
+            let inner = Inner {
+                mass,
+                is_of_images: true,
+            };
+            let mut found = find(OP, &operator, Some(inner), search, order)?;
             // An image has nothing of what a singular mass matrix maps to 0 and no step would notice.
             found.vectors = images(&operator, &found.vectors)?;
             found
         }
     };
-    let mut eigen = finish(a, mass, found, |nu| sigma + 1.0 / nu)?;
-    if is_hidden {
+    let mut eigen = finish(a, mass, found, |nu| scales.shift + 1.0 / nu)?;
+    if scales.is_hidden {
         eigen.converged = 0;
         eigen.reason = StopReason::Stagnation;
-        return Ok(eigen);
+    } else {
+        eigen = judged(a, mass, eigen, options.tol)?;
     }
-    judged(a, mass, eigen, options.tol)
-}
-
-/// What Lanczos's method finds.
-fn found<T: Field>(
-    a: &dyn LinearOperator<T>,
-    mass: Option<&Csr<T>>,
-    k: usize,
-    options: &EigshOptions<'_, T>,
-) -> Result<Found<T>, Error> {
-    let search = search(a.shape().0, k, options)?;
-    find(OP, a, mass, &search, |values| options.which.order(values))
+    Ok(scale::multiplied(eigen, scales.of_a, scales.of_mass))
 }
 
 /// Checks what is asked for.
@@ -359,7 +367,7 @@ fn search<'a, T: Field>(
         k,
         ncv,
         tol: options.tol,
-        max_iter: options.max_iter.unwrap_or(n.saturating_mul(10).min(10_000)),
+        max_iter: most_restarts(options.max_iter, n),
         v0: options.v0,
     })
 }

@@ -12,7 +12,7 @@ use super::packed_rows::{Codes, Elements, PackedRows, Stored, WindowLoop, Window
 use super::windows::window_loop;
 use super::written_out::for_each_lane;
 use crate::element::DType;
-use crate::isa::{PerIsa, asks_for_streams, per_isa};
+use crate::isa::{PerIsa, per_isa};
 use crate::ops::NumericOps;
 use crate::packed::{Form, GROUP, PART, Pattern, Segment, ValuesPart, WINDOW};
 use num_complex::Complex;
@@ -116,11 +116,7 @@ impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
         // SAFETY: forwarded; the values are stored so.
         unsafe {
             if dictionary.is_empty() {
-                let elements = Elements {
-                    data: data.cast::<T>(),
-                    are_asked_for: asks_for_streams(),
-                };
-                self.sum_stored(range, elements);
+                self.sum_stored(range, Elements(data.cast::<T>()));
             } else {
                 let dictionary = dictionary.as_ptr().cast::<T>();
                 self.sum_stored(

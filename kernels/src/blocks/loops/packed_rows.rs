@@ -67,11 +67,8 @@ pub(crate) trait Stored<T>: Copy {
     unsafe fn eight(self, at: usize) -> [T; GROUP];
 }
 
-/// Values as they are, which may be asked for ahead of their use.
-pub(super) struct Elements<T> {
-    pub(super) data: *const T,
-    pub(super) are_asked_for: bool,
-}
+/// Values as they are.
+pub(super) struct Elements<T>(pub(super) *const T);
 
 /// The numbers of the values in a dictionary.
 pub(super) struct Codes<T> {
@@ -96,16 +93,14 @@ impl<T: Copy> Stored<T> for Elements<T> {
     #[inline(always)]
     unsafe fn one(self, at: usize) -> T {
         // SAFETY: the caller promises the value.
-        unsafe { self.data.add(at).read_unaligned() }
+        unsafe { self.0.add(at).read_unaligned() }
     }
 
     #[inline(always)]
     unsafe fn eight(self, at: usize) -> [T; GROUP] {
-        if self.are_asked_for {
-            prefetch(self.data.wrapping_add(at + AHEAD));
-        }
+        prefetch(self.0.wrapping_add(at + AHEAD));
         // SAFETY: the caller promises the values.
-        unsafe { self.data.add(at).cast::<[T; GROUP]>().read_unaligned() }
+        unsafe { self.0.add(at).cast::<[T; GROUP]>().read_unaligned() }
     }
 }
 

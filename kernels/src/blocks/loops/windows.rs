@@ -51,12 +51,7 @@ unsafe fn sum_window<T: NumericOps, const SIDE_BY_SIDE: bool>(
     // SAFETY: forwarded; the values are stored so.
     unsafe {
         if dictionary.is_empty() {
-            // Values that lie between reads of `x` here and there are asked for on every machine.
-            let elements = Elements {
-                data: data.cast::<T>(),
-                are_asked_for: true,
-            };
-            sum_stored::<T, _, SIDE_BY_SIDE>(range, elements, out.cast());
+            sum_stored::<T, _, SIDE_BY_SIDE>(range, Elements(data.cast::<T>()), out.cast());
         } else {
             let dictionary = dictionary.as_ptr().cast::<T>();
             let codes = Codes {

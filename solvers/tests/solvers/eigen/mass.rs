@@ -114,6 +114,32 @@ fn complex_mass_matrices() {
     check("complex", &mass, &eigen, &expected.values, 1e-10);
 }
 
+/// A that maps nearly all vectors to 0, or all: its eigenvalues are 0 as often.
+#[test]
+fn operators_of_low_rank() {
+    let (_, mass, _) = bar::<f64>(30);
+    for value in [0.0, 5.0] {
+        let element = |[i]: [usize; 1]| if i == 7 { value } else { 0.0 };
+        let a = Csr::identity(30).unwrap();
+        let a = a.with_values(Vector::from_fn([30], element)).unwrap();
+        let eigen = eigsh(&a, 3, &with_mass(&mass, Which::Largest)).unwrap();
+        assert!(eigen.converged(), "{value}: {}", eigen.reason);
+        let inverse = splu(&mass).unwrap();
+        let unit = Vector::from_fn([30], |[i]| f64::from(i == 7));
+        // The one that is not 0 is `value` times the element of the inverse of B.
+        let expected = value * inverse.solve(&unit).unwrap().to_vec().unwrap()[7];
+        for (found, expected) in eigen.values.iter().zip([0.0, 0.0, expected]) {
+            assert!(
+                (found - expected).abs() <= 1e-12 * expected.abs().max(1.0),
+                "{found}"
+            );
+        }
+        let near = eigsh_near(&a, -1.0, 3, &with_mass(&mass, Which::default())).unwrap();
+        assert!(near.converged(), "{value}: {}", near.reason);
+        assert!(near.values.iter().all(|found| found.abs() < 1e-10));
+    }
+}
+
 /// The same digits at any scale of either matrix.
 #[test]
 fn scale_does_not_matter() {
