@@ -23,6 +23,7 @@ mod exponential;
 
 pub mod eigen;
 pub mod multigrid;
+pub mod ode;
 pub mod preconditioners;
 
 pub use checkpoint::Checkpoint;

@@ -495,10 +495,10 @@ pub(crate) fn check_square<T>(op: &'static str, a: &dyn LinearOperator<T>) -> Re
 
 /// Whether an image belongs to the runtime of its vector, without which nothing can be computed of
 /// the two.
-pub(crate) fn check_runtime<T: Element>(
+pub(crate) fn check_runtime<T: Element, const D: usize>(
     op: &'static str,
-    x: &Vector<T>,
-    image: &Vector<T>,
+    x: &Array<T, D>,
+    image: &Array<T, D>,
 ) -> Result<(), Error> {
     if x.runtime().is(image.runtime()) {
         return Ok(());

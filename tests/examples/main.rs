@@ -57,6 +57,9 @@ mod page_rank;
 #[path = "../../examples/prk_stencil.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod prk_stencil;
+#[path = "../../examples/rydberg.rs"]
+#[expect(dead_code, reason = "`main`")]
+mod rydberg;
 #[path = "../../examples/shallow_water.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod shallow_water;

@@ -1,6 +1,6 @@
 //! Systems of equations, graphs and bodies beside loops.
 
-use crate::{check_result, everywhere, jacobi, n_body, page_rank};
+use crate::{check_result, everywhere, jacobi, n_body, page_rank, rydberg};
 use sparsefuse::sparse::gallery;
 
 #[test]
@@ -85,4 +85,50 @@ fn bodies_move_as_in_loops_over_pairs() {
     }
     let places: Vec<f64> = (0..3).flat_map(|k| x.iter().map(move |x| x[k])).collect();
     check_result(&report, &places, 1e-13);
+}
+
+#[test]
+fn atoms_are_driven_as_by_short_steps_of_a_matrix() {
+    let (atoms, steps) = (5, 3);
+    let arguments = ["--size", "5", "--steps", "3"];
+    let report = everywhere(&rydberg::ABOUT, &arguments, rydberg::program);
+    let has_pair = |set: &usize| set & (set << 1) != 0;
+    let sets: Vec<usize> = (0..1 << atoms).filter(|set| !has_pair(set)).collect();
+    assert_eq!(sets.len(), 13);
+    // i y' = (X / 2 - delta n) y by the classical method of Runge and Kutta.
+    let end = 0.5 * steps as f64;
+    let slope = |t: f64, y: &[[f64; 2]]| -> Vec<[f64; 2]> {
+        let delta = 3.0 * (2.0 * t / end - 1.0);
+        let of_set = |(i, set): (usize, &usize)| {
+            let own = -delta * f64::from(set.count_ones());
+            let mut sum = y[i].map(|part| own * part);
+            for (other, amplitude) in sets.iter().zip(y) {
+                if (set ^ other).is_power_of_two() {
+                    sum = [sum[0] + amplitude[0] / 2.0, sum[1] + amplitude[1] / 2.0];
+                }
+            }
+            [sum[1], -sum[0]]
+        };
+        sets.iter().enumerate().map(of_set).collect()
+    };
+    let along = |y: &[[f64; 2]], h: f64, k: &[[f64; 2]]| -> Vec<[f64; 2]> {
+        let sum = |(y, k): (&[f64; 2], &[f64; 2])| [y[0] + h * k[0], y[1] + h * k[1]];
+        y.iter().zip(k).map(sum).collect()
+    };
+    let mut y = vec![[0.0; 2]; sets.len()];
+    y[0] = [1.0, 0.0];
+    let (n, mut t) = (1500, 0.0);
+    let h = end / f64::from(n);
+    for _ in 0..n {
+        let first = slope(t, &y);
+        let second = slope(t + h / 2.0, &along(&y, h / 2.0, &first));
+        let third = slope(t + h / 2.0, &along(&y, h / 2.0, &second));
+        let fourth = slope(t + h, &along(&y, h, &third));
+        for (part, k) in [(6.0, first), (3.0, second), (3.0, third), (6.0, fourth)] {
+            y = along(&y, h / part, &k);
+        }
+        t += h;
+    }
+    let probabilities: Vec<f64> = y.iter().map(|y| y[0] * y[0] + y[1] * y[1]).collect();
+    check_result(&report, &probabilities, 1e-7);
 }

@@ -11,5 +11,6 @@ mod eigs;
 mod exponential;
 mod krylov;
 mod multigrid;
+mod ode;
 mod preconditioners;
 mod singular;

@@ -1,0 +1,267 @@
+//! Newton's method for the state behind an implicit step.
+
+use super::options::Jacobian;
+use super::progress::Progress;
+use super::rhs::{Rhs, mean};
+use crate::krylov::gmres_with;
+use crate::operator::LinearOperator;
+use crate::preconditioners::{Direct, Preconditioner, is_singular, splu};
+use crate::solution::Options;
+use sparsefuse_dense::{Array, Scalar, Vector};
+use sparsefuse_kernels::{Field, Numeric, Real};
+use sparsefuse_runtime::{Error, Runtime, Shape};
+use sparsefuse_sparse::Csr;
+use std::cell::RefCell;
+
+const OP: &str = "solve_ivp";
+
+/// The tolerance of linear systems that are solved by GMRES: a round of Newton's method makes its error
+/// about this many times as small.
+const TOLERANCE: f64 = 1e-3;
+
+/// The method with the Jacobian and the factors that serve until it converges too slowly.
+pub(super) struct Newton<'a, T, const D: usize> {
+    jacobian: Jacobian<'a, T, D>,
+    /// The last one, where it is a matrix, and the identity beside it.
+    matrix: Option<(Csr<T>, Csr<T>)>,
+    /// The factors of I - c J, whether they are those of the present c and J, and their number so far.
+    factors: Option<Direct<T>>,
+    is_fresh: bool,
+    factorizations: usize,
+    tolerance: f64,
+}
+
+/// What has come of a system.
+pub(super) enum Solved<T, const D: usize> {
+    Converged {
+        y: Array<T, D>,
+        /// By how much that differs from what was predicted.
+        change: Array<T, D>,
+        rounds: usize,
+    },
+    Failed,
+}
+
+impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
+    pub(super) const MOST_ROUNDS: usize = 4;
+
+    pub(super) fn new(
+        jacobian: Jacobian<'a, T, D>,
+        rhs: &Rhs<'_, T, D>,
+        at: &Progress<T, D>,
+    ) -> Result<Self, Error> {
+        let epsilon = T::Real::EPSILON.to_f64();
+        let mut newton = Self {
+            jacobian,
+            matrix: None,
+            factors: None,
+            is_fresh: false,
+            factorizations: 0,
+            tolerance: (10.0 * epsilon / rhs.rtol).max(rhs.rtol.sqrt().min(0.03)),
+        };
+        newton.look(at.t, &at.y)?;
+        Ok(newton)
+    }
+
+    pub(super) fn factorizations(&self) -> usize {
+        self.factorizations
+    }
+
+    /// The number c has changed for good: the factors serve no longer.
+    pub(super) fn forget(&mut self) {
+        self.is_fresh = false;
+    }
+
+    /// Takes the Jacobian at this state; whether it is another one than before.
+    fn look(&mut self, t: f64, y: &Array<T, D>) -> Result<bool, Error> {
+        let matrix = match &mut self.jacobian {
+            Jacobian::Differences => return Ok(false),
+            Jacobian::Constant(_) if self.matrix.is_some() => return Ok(false),
+            Jacobian::Constant(matrix) => matrix.clone(),
+            Jacobian::Function(function) => function(t, y)?,
+        };
+        let n = y.len();
+        if matrix.shape() != (n, n) {
+            let (rows, columns) = matrix.shape();
+            let found = Shape::new(&[rows, columns]);
+            return Err(Error::shape(OP, Shape::new(&[n, n]), found));
+        }
+        let identity = match self.matrix.take() {
+            Some((_, identity)) => identity,
+            None => Csr::identity(n)?,
+        };
+        self.matrix = Some((matrix, identity));
+        self.is_fresh = false;
+        Ok(true)
+    }
+
+    /// Solves `y = predicted + d` with `d = c f(t, y) - psi`.
+    pub(super) fn solve(
+        &mut self,
+        rhs: &mut Rhs<'_, T, D>,
+        (t, predicted): (f64, &Array<T, D>),
+        (c, psi): (f64, &Array<T, D>),
+    ) -> Result<Solved<T, D>, Error> {
+        let mut is_present = false;
+        loop {
+            let solved = match self.factor(c)? {
+                true => self.rounds(rhs, (t, predicted), (c, psi))?,
+                false => Solved::Failed,
+            };
+            if matches!(solved, Solved::Converged { .. }) || is_present {
+                return Ok(solved);
+            }
+            // Perhaps since the Jacobian is an old one.
+            is_present = true;
+            if !self.look(t, predicted)? {
+                return Ok(solved);
+            }
+        }
+    }
+
+    /// Makes the factors, where they do not serve; whether there are any.
+    fn factor(&mut self, c: f64) -> Result<bool, Error> {
+        let Some((matrix, identity)) = &self.matrix else {
+            return Ok(true);
+        };
+        if self.is_fresh {
+            return Ok(self.factors.is_some());
+        }
+        self.is_fresh = true;
+        self.factorizations += 1;
+        let system = identity.linear_combination(T::ONE, matrix, T::from_f64(-c))?;
+        if let Some(factors) = &mut self.factors
+            && factors.update(&system).is_ok()
+        {
+            return Ok(true);
+        }
+        self.factors = match splu(&system) {
+            Ok(factors) => Some(factors),
+            Err(error) if is_singular(&error) => None,
+            Err(error) => return Err(error),
+        };
+        Ok(self.factors.is_some())
+    }
+
+    fn rounds(
+        &mut self,
+        rhs: &mut Rhs<'_, T, D>,
+        (t, predicted): (f64, &Array<T, D>),
+        (c, psi): (f64, &Array<T, D>),
+    ) -> Result<Solved<T, D>, Error> {
+        let allowed = rhs.allowed(&predicted.abs());
+        let mut y = predicted.clone();
+        let mut change: Option<Array<T, D>> = None;
+        let mut last: Option<f64> = None;
+        for round in 1..=Self::MOST_ROUNDS {
+            let slope = rhs.slope(t, &y)?;
+            let mut residual = &slope * T::from_f64(c) - psi;
+            if let Some(change) = &change {
+                residual -= change;
+            }
+            let Some(more) = self.solve_linear(rhs, (t, &y, slope), c, residual)? else {
+                return Ok(Solved::Failed);
+            };
+            let size = (more.abs() / &allowed).sum_of_squares();
+            let size = mean(size.get()?, y.len());
+            let rate = last.map(|last| size / last);
+            let rest = (Self::MOST_ROUNDS + 1 - round) as i32;
+            let is_hopeless = |rate: f64| {
+                let left = (0..rest).fold(size, |left, _| left * rate);
+                rate >= 1.0 || left / (1.0 - rate) > self.tolerance
+            };
+            if !size.is_finite() || rate.is_some_and(is_hopeless) {
+                return Ok(Solved::Failed);
+            }
+            y += &more;
+            let changed = match change {
+                Some(change) => change + more,
+                None => more,
+            };
+            let is_close = |rate: f64| rate / (1.0 - rate) * size < self.tolerance;
+            if size == 0.0 || rate.is_some_and(is_close) {
+                return Ok(Solved::Converged {
+                    y,
+                    change: changed,
+                    rounds: round,
+                });
+            }
+            change = Some(changed);
+            last = Some(size);
+        }
+        Ok(Solved::Failed)
+    }
+
+    /// The solution of (I - c J) x = residual, with J at this state.
+    fn solve_linear(
+        &self,
+        rhs: &mut Rhs<'_, T, D>,
+        (t, y, slope): (f64, &Array<T, D>, Array<T, D>),
+        c: f64,
+        residual: Array<T, D>,
+    ) -> Result<Option<Array<T, D>>, Error> {
+        let shape = y.shape();
+        let flat = residual.reshape([y.len()])?;
+        let x = match &self.factors {
+            Some(factors) => factors.apply(&flat)?,
+            None => {
+                // GMRES refuses what is not finite.
+                if flat.first_not_finite()?.is_some() {
+                    return Ok(None);
+                }
+                let system = Differences {
+                    size: y.norm2() + T::Real::ONE,
+                    at: RefCell::new(rhs),
+                    t,
+                    y,
+                    slope,
+                    c,
+                };
+                let options = Options {
+                    rtol: TOLERANCE,
+                    ..Options::default()
+                };
+                let solution = gmres_with(&system, &flat, options)?;
+                if !solution.converged() {
+                    return Ok(None);
+                }
+                solution.x
+            }
+        };
+        x.reshape(shape).map(Some)
+    }
+}
+
+/// The matrix I - c J as an operator, where J x is the difference of two slopes.
+struct Differences<'d, 'r, T: Field, const D: usize> {
+    at: RefCell<&'d mut Rhs<'r, T, D>>,
+    t: f64,
+    y: &'d Array<T, D>,
+    slope: Array<T, D>,
+    c: f64,
+    /// About the size of the state.
+    size: Scalar<T::Real>,
+}
+
+impl<T: Field, const D: usize> LinearOperator<T> for Differences<'_, '_, T, D> {
+    fn shape(&self) -> (usize, usize) {
+        (self.y.len(), self.y.len())
+    }
+
+    fn apply(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+        // Half of the digits for the difference, half for what is not linear in it.
+        let half = T::Real::from_f64(T::Real::EPSILON.to_f64().sqrt());
+        let length = x.norm2();
+        let step = (&self.size * half).ratio(&length).cast::<T>();
+        let back = length.ratio(&(&self.size * half)).cast::<T>();
+        let x = x.reshape(self.y.shape())?;
+        let near = self.y + &x * step;
+        let slope = self.at.borrow_mut().slope(self.t, &near)?;
+        let image = (slope - &self.slope) * back;
+        (x - image * T::from_f64(self.c)).reshape([self.y.len()])
+    }
+
+    fn runtime(&self) -> Option<&Runtime> {
+        Some(self.y.runtime())
+    }
+}
