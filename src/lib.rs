@@ -44,9 +44,9 @@ pub mod prelude {
         Checkpoint, Jacobi, KrylovSolver, LinearOperator, MatrixFree, Method, Nullspace, Options,
         Preconditioner, Side, Solution, StopReason, WithNullspace, bicg, bicg_with, bicgstab,
         bicgstab_with, cg, cg_with, cgs, cgs_with, eigen, expm_multiply, fgmres, fgmres_with,
-        gmres, gmres_with, lsmr, lsmr_with, lsqr, lsqr_with, minres, minres_with, pipelined_cg,
-        pipelined_cg_with, preconditioners, single_reduction_cg, single_reduction_cg_with, tfqmr,
-        tfqmr_with,
+        gmres, gmres_with, lsmr, lsmr_with, lsqr, lsqr_with, minres, minres_with, ode,
+        pipelined_cg, pipelined_cg_with, preconditioners, single_reduction_cg,
+        single_reduction_cg_with, tfqmr, tfqmr_with,
     };
     pub use sparsefuse_sparse::{Bsr, Coo, Csc, Csr, Dia, Triplets, gallery, graph, matrix_market};
 }
@@ -55,6 +55,11 @@ pub mod prelude {
 #[cfg(doctest)]
 #[doc = include_str!("../docs/scipy.md")]
 struct FromScipy;
+
+/// The examples of docs/ode.md, which run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/ode.md")]
+struct Ode;
 
 /// The examples of docs/own-tasks.md, which run as tests.
 #[cfg(doctest)]

@@ -81,6 +81,7 @@ impl<'a, T: Field, const D: usize> Bdf<'a, T, D> {
         rhs: &mut Rhs<'_, T, D>,
         at: &mut Progress<T, D>,
     ) -> Result<Tried, Error> {
+        self.newton.begin_step();
         let mut is_again = false;
         loop {
             let h = match at.next_try(self.length, is_again) {

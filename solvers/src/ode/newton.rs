@@ -24,6 +24,8 @@ pub(super) struct Newton<'a, T, const D: usize> {
     jacobian: Jacobian<'a, T, D>,
     /// The last one, where it is a matrix, and the identity beside it.
     matrix: Option<(Csr<T>, Csr<T>)>,
+    /// Whether it was taken in the present step.
+    is_present: bool,
     /// The factors of I - c J, whether they are those of the present c and J, and their number so far.
     factors: Option<Direct<T>>,
     is_fresh: bool,
@@ -54,6 +56,7 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
         let mut newton = Self {
             jacobian,
             matrix: None,
+            is_present: false,
             factors: None,
             is_fresh: false,
             factorizations: 0,
@@ -65,6 +68,11 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
 
     pub(super) fn factorizations(&self) -> usize {
         self.factorizations
+    }
+
+    /// A step begins: the Jacobian may be an old one.
+    pub(super) fn begin_step(&mut self) {
+        self.is_present = false;
     }
 
     /// The number c has changed for good: the factors serve no longer.
@@ -102,20 +110,16 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
         (t, predicted): (f64, &Array<T, D>),
         (c, psi): (f64, &Array<T, D>),
     ) -> Result<Solved<T, D>, Error> {
-        let mut is_present = false;
         loop {
             let solved = match self.factor(c)? {
                 true => self.rounds(rhs, (t, predicted), (c, psi))?,
                 false => Solved::Failed,
             };
-            if matches!(solved, Solved::Converged { .. }) || is_present {
+            let is_converged = matches!(solved, Solved::Converged { .. });
+            if is_converged || self.is_present || !self.look(t, predicted)? {
                 return Ok(solved);
             }
-            // Perhaps since the Jacobian is an old one.
-            is_present = true;
-            if !self.look(t, predicted)? {
-                return Ok(solved);
-            }
+            self.is_present = true;
         }
     }
 
