@@ -54,7 +54,8 @@ pub enum Jacobian<'a, T, const D: usize> {
     #[default]
     Differences,
     /// It is this matrix, always. The systems are solved by complete factors
-    /// ([`splu`](crate::preconditioners::splu)), which are made anew where the step changes.
+    /// ([`splu`](crate::preconditioners::splu), of the feature `direct`), which are made anew where the
+    /// step changes.
     Constant(&'a Csr<T>),
     /// It is this function of time and state, called when Newton's method converges too slowly with the
     /// last one. The systems are solved by complete factors.

@@ -361,6 +361,13 @@ fn integrations_that_cannot_go_on_say_so() {
         let solved = solve_ivp(root, (0.0, 2.0), &one, options()).unwrap();
         assert_eq!(solved.end, IvpEnd::StepTooShort, "{scheme:?}");
         assert!(solved.t <= 1.0 + 1e-6);
+        let one_by_one = Csr::identity(1).unwrap();
+        let with_jacobian = IvpOptions {
+            jacobian: Jacobian::Constant(&one_by_one),
+            ..options()
+        };
+        let solved = solve_ivp(root, (0.0, 2.0), &one, with_jacobian).unwrap();
+        assert_eq!(solved.end, IvpEnd::StepTooShort, "{scheme:?}");
 
         let limited = IvpOptions {
             most_steps: Some(3),
