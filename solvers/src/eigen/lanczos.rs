@@ -269,13 +269,18 @@ impl<'a, T: Field> Lanczos<'a, T> {
     /// another copy. Without this, T would mix it with those that have converged, again and again.
     fn decouple(&self, vectors: &mut [Coefficients]) {
         let mut normal: Vec<f64> = vectors.iter().map(|s| self.coupling(s)).collect();
+        let largest = normal
+            .iter()
+            .fold(0.0, |largest: f64, x| largest.max(x.abs()));
+        if !(largest > 0.0 && largest.is_finite()) {
+            return;
+        }
+        // Squares of small ones would underflow.
+        normal.iter_mut().for_each(|x| *x /= largest);
         let length = normal.iter().map(|x| x * x).sum::<f64>().sqrt();
         let last = normal.len() - 1;
         normal[last] += length.copysign(normal[last]);
         let square = normal.iter().map(|x| x * x).sum::<f64>();
-        if !(square > 0.0 && square.is_finite()) {
-            return;
-        }
         let along = combination(
             vectors,
             &normal.iter().map(|&x| x.into()).collect::<Vec<_>>(),
