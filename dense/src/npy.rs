@@ -205,6 +205,14 @@ impl Header {
         }
         let mut text = vec![0; len];
         file.read_exact(&mut text).map_err(unread)?;
+        if text.last() != Some(&b'\n') {
+            // The length is not that of the header, so the elements begin elsewhere.
+            return Err(other(
+                path,
+                "a header that ends with its line",
+                format!("one of {len} bytes that does not"),
+            ));
+        }
         let text = String::from_utf8_lossy(&text);
         let header = Self::parse(&text, (start.len() + n_bytes + len) as u64);
         header.ok_or_else(|| {

@@ -81,8 +81,10 @@ impl<T: Real> Vector<T> {
         let part = place - place.floor();
         let places = |n: usize| (place as usize, (place as usize + 1).min(n - 1));
         self.sorted_at(places, |low, high| {
+            // Of two infinite elements there is no difference, and none is taken from an element alone.
+            let is_one = low.try_equal(&high)?.try_or(part == 0.0)?;
+            let distance = is_one.try_select(T::ZERO, &high.try_sub(&low)?)?;
             // From the nearer of both, as NumPy.
-            let distance = high.try_sub(&low)?;
             match part < 0.5 {
                 true => low.try_add(&distance.try_mul(T::from_f64(part))?),
                 false => high.try_sub(&distance.try_mul(T::from_f64(1.0 - part))?),
@@ -143,11 +145,16 @@ impl Wanted {
         let next = above.iter().min().filter(|_| has_next).unwrap_or(found);
         let (low, high): (T, T) = (from_key(*found), from_key(*next));
         let part = place - place.floor();
+        // Of two infinite elements there is no difference, and none is taken from an element alone.
+        let distance = match low == high || part == 0.0 {
+            true => T::ZERO,
+            false => high - low,
+        };
         match self {
             Self::Median => (low + high) * T::from_f64(0.5),
             // From the nearer of both, as NumPy.
-            Self::Quantile(_) if part < 0.5 => low + (high - low) * T::from_f64(part),
-            Self::Quantile(_) => high - (high - low) * T::from_f64(1.0 - part),
+            Self::Quantile(_) if part < 0.5 => low + distance * T::from_f64(part),
+            Self::Quantile(_) => high - distance * T::from_f64(1.0 - part),
         }
     }
 }

@@ -426,10 +426,17 @@ fn files_of_numpy() -> Result<(), Error> {
     assert_eq!(load(&big)?, [1, 2, 3, 4, 5, 6]);
     assert_eq!(other("(2, 3)", "(6,)  "), "expected 2 dimensions, found 1");
     assert!(other("(2, 3)", "(2, x)").starts_with("expected a header with descr"));
+    // Another length of the header than it has moves the elements.
+    for (len, found) in [(0x74, "116"), (0x7e, "126")] {
+        let bytes = [&bytes[..8], &[len], &bytes[9..]].concat();
+        let expected = "expected a header that ends with its line";
+        let expected = format!("{expected}, found one of {found} bytes that does not");
+        assert_eq!(message(&bytes), expected);
+    }
     // No memory is asked for what the file does not have.
     assert_eq!(
-        other("(2, 3), }    ", "(2, 39999999), }"),
-        "expected 320000120 bytes, for 79999998 elements, found 155"
+        other("(2, 3), }       ", "(2, 39999999), }"),
+        "expected 320000120 bytes, for 79999998 elements, found 152"
     );
     assert!(other("(2, 3)", "(2,-3)").starts_with("expected a header with descr"));
     std::fs::remove_file(&path).expect("the file is there");

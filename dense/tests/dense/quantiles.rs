@@ -84,6 +84,29 @@ fn rows_have_the_bits_of_vectors() {
     });
 }
 
+/// NumPy: infinite elements are quantiles where they stand, and nothing of the next one is added there.
+#[test]
+fn infinite_elements() {
+    let inf = f64::INFINITY;
+    for (x, q, expected) in [
+        (vec![1.0, inf], 0.0, 1.0),
+        (vec![1.0, inf], 1.0, inf),
+        (vec![-inf; 3], 1.0, -inf),
+        (vec![inf; 5], 0.3, inf),
+        (vec![-inf, -inf, 2.0], 0.25, -inf),
+        (vec![1.0, 2.0, inf], 0.5, 2.0),
+    ] {
+        everywhere(|| {
+            let v = Vector::from_slice(&x);
+            assert_eq!(v.quantile(q).get()?, expected, "{x:?} {q}");
+            let row = v.insert_axis(0);
+            assert_eq!(row.quantile_axis(1, q).to_vec()?, [expected]);
+            assert_eq!(row.nan_quantile_axis(1, q).to_vec()?, [expected]);
+            v.quantile(q).bits()
+        });
+    }
+}
+
 /// NumPy: a NaN is the median of its line, `nanmedian` leaves it out, of nothing but NaN it is NaN.
 #[test]
 fn what_is_not_a_number() {

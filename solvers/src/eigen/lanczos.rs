@@ -19,7 +19,7 @@ use super::block::{sum_of_multiples, sums_of_multiples};
 use super::gram_schmidt::{
     new_direction, new_direction_in, orthogonalise, square_of_length, start,
 };
-use super::hermitian::{Eigenpairs, Hermitian};
+use super::hermitian::{Coefficients, Eigenpairs, Hermitian, combination};
 use super::mass::Inner;
 use crate::operator::LinearOperator;
 use crate::solution::StopReason;
@@ -27,6 +27,7 @@ use num_complex::Complex;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
+use std::ops::Range;
 
 /// The wanted eigenvalues of the operator that Lanczos's method works with.
 pub(super) struct Found<T> {
@@ -54,8 +55,12 @@ pub(super) fn find<T: Field>(
     let mut has_claimed = false;
     loop {
         let is_finite = space.grow(ncv)?;
-        let pairs = space.projected.clone().eigenpairs();
-        let order = order(&pairs.values);
+        let mut pairs = space.projected.clone().eigenpairs();
+        let mut order = order(&pairs.values);
+        for equal in equal_values::<T>(&pairs.values) {
+            space.decouple(&mut pairs.vectors[equal.clone()]);
+            put_last(&mut order, equal);
+        }
         let wanted = &order[..k.min(order.len())];
         let converged = space.converged(&pairs, wanted, search.tol);
         // A space that could not grow any more may have missed eigenvalues; the next one has a new
@@ -90,6 +95,35 @@ pub(super) fn find<T: Field>(
 fn kept(k: usize, ncv: usize, converged: usize) -> usize {
     let kept = k + converged.min((ncv - k) / 2);
     if kept == 1 && ncv > 3 { ncv / 2 } else { kept }
+}
+
+/// Ascending values that are equal up to rounding, where there are two or more of them. Values that are
+/// nothing but rounding beside the largest are equal too.
+fn equal_values<T: Field>(values: &[f64]) -> Vec<Range<usize>> {
+    let rounding = 10.0 * T::Real::EPSILON.to_f64();
+    let largest = values
+        .iter()
+        .fold(0.0, |largest: f64, x| largest.max(x.abs()));
+    let is_equal = |a: &f64, b: &f64| {
+        let size = a.abs().max(b.abs());
+        (b - a).abs() <= rounding * size || size <= rounding * largest
+    };
+    let mut end = 0;
+    let runs = values.chunk_by(is_equal).map(|run| {
+        end += run.len();
+        end - run.len()..end
+    });
+    runs.filter(|run| run.len() > 1).collect()
+}
+
+/// Puts the last number of a range behind the others of the range, at the places that they have.
+fn put_last(order: &mut [usize], range: Range<usize>) {
+    let places: Vec<usize> = (0..order.len())
+        .filter(|&place| range.contains(&order[place]))
+        .collect();
+    for (place, number) in places.into_iter().zip(range) {
+        order[place] = number;
+    }
 }
 
 /// A Krylov space; see the module's text.
@@ -226,6 +260,37 @@ impl<'a, T: Field> Lanczos<'a, T> {
     fn coupling(&self, s: &[Complex<f64>]) -> f64 {
         let terms = self.couplings.iter().zip(s);
         terms.map(|(coupling, s)| coupling * s.re).sum()
+    }
+
+    /// Makes b's = 0 for all but the last of some eigenvectors s of T with equal eigenvalues, by a
+    /// reflection: any orthonormal basis of their space is one of eigenvectors.
+    ///
+    /// Of an eigenvalue that occurs more often than a restart keeps vectors, rounding always brings in
+    /// another copy. Without this, T would mix it with those that have converged, again and again.
+    fn decouple(&self, vectors: &mut [Coefficients]) {
+        let mut normal: Vec<f64> = vectors.iter().map(|s| self.coupling(s)).collect();
+        let largest = normal
+            .iter()
+            .fold(0.0, |largest: f64, x| largest.max(x.abs()));
+        if !(largest > 0.0 && largest.is_finite()) {
+            return;
+        }
+        // Squares of small ones would underflow.
+        normal.iter_mut().for_each(|x| *x /= largest);
+        let length = normal.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let last = normal.len() - 1;
+        normal[last] += length.copysign(normal[last]);
+        let square = normal.iter().map(|x| x * x).sum::<f64>();
+        let along = combination(
+            vectors,
+            &normal.iter().map(|&x| x.into()).collect::<Vec<_>>(),
+        );
+        for (vector, x) in vectors.iter_mut().zip(&normal) {
+            let times = 2.0 * x / square;
+            for (s, along) in vector.iter_mut().zip(&along) {
+                *s -= along * times;
+            }
+        }
     }
 
     /// Makes the space that of some eigenvectors of T.

@@ -333,7 +333,7 @@ fn by_inverse<T: Field>(
         eigen.converged = 0;
         eigen.reason = StopReason::Stagnation;
     } else {
-        eigen = judged(a, mass, eigen, options.tol)?;
+        eigen = judged(a, mass, eigen, options.tol, scales.shift)?;
     }
     Ok(scale::multiplied(eigen, scales.of_a, scales.of_mass))
 }
@@ -404,35 +404,43 @@ fn finish<T: Field>(
 }
 
 /// Counts what is an eigenpair of A too, not only of its shifted inverse: if sigma is an eigenvalue
-/// up to rounding, that is so large that the rounding of its products hides all others.
+/// up to rounding, that is so large that the rounding of its products hides all others. Where A is
+/// 0, all that a residual has is the rounding of the shift.
 fn judged<T: Field>(
     a: &dyn LinearOperator<T>,
     mass: Option<&Csr<T>>,
     mut eigen: Eigen<T>,
     tol: f64,
+    shift: f64,
 ) -> Result<Eigen<T>, Error> {
     let Some(runtime) = eigen.vectors.first().map(Vector::runtime) else {
         return Ok(eigen);
+    };
+    let epsilon = T::Real::EPSILON.to_f64();
+    let most = tol.max(epsilon.sqrt());
+    let rounding = |of_a: f64| match of_a == 0.0 {
+        true => 100.0 * epsilon * shift.abs() / most,
+        false => 0.0,
     };
     let probe = runtime.enter(|| Vector::random_normal([a.shape().0], SEED));
     let sizes: Vec<f64> = match mass {
         None => {
             let norms = norms(&[a.apply(&probe)?, probe])?;
             let values = eigen.values.iter().map(|value| value.abs());
-            let size = values.fold(norms[0] / norms[1], f64::max);
+            let size = values.fold(rounding(norms[0]).max(norms[0] / norms[1]), f64::max);
             vec![size; eigen.values.len()]
         }
         // Of A x and lambda B x, whose x need not have length 1.
         Some(mass) => {
             let of_probe = norms(&[a.apply(&probe)?, mass.try_matvec(&probe)?, probe])?;
             let pairs = eigen.values.iter().zip(norms(&eigen.vectors)?);
+            let rounding = rounding(of_probe[0]);
             let size = |(value, length): (&f64, f64)| {
-                (of_probe[0] + value.abs() * of_probe[1]) * (length / of_probe[2])
+                (of_probe[0] + value.abs().max(rounding) * of_probe[1]) * (length / of_probe[2])
             };
             pairs.map(size).collect()
         }
     };
-    let most = tol.max(T::Real::EPSILON.to_f64().sqrt());
     let pairs = eigen.residuals.iter().zip(sizes);
     let small = pairs.filter(|&(&residual, size)| residual <= most * size);
     eigen.converged = eigen.converged.min(small.count());

@@ -285,7 +285,8 @@ impl<T: Numeric> Csr<T> {
     }
 
     /// The columns with these numbers, in this order; a column may occur more than once. Every rank
-    /// gives the whole list. Linear in columns and entries, plus sorting within each row.
+    /// gives the whole list. Linear in columns and entries, plus sorting within each row; of a
+    /// matrix with far more columns than entries, linear in the list and entries.
     ///
     /// ```
     /// use sparsefuse_sparse::gallery;
@@ -307,7 +308,7 @@ impl<T: Numeric> Csr<T> {
             return Err(Error::argument(OP, expected, column.to_string()));
         }
         eager(OP, &[self], || {
-            let numbers = NewNumbers::of(columns, self.n_cols());
+            let numbers = NewNumbers::of(columns, self.n_cols(), self.nnz());
             let numbers = self.runtime().agree(numbers)?;
             match numbers.next.is_empty() && numbers.ascend {
                 true => self.with_picked(columns.len(), |_, column, _| numbers.first(column)),
@@ -461,40 +462,55 @@ impl<T: Numeric> Csr<T> {
 /// The numbers that columns get, where those of a list become the first, the second and so on.
 struct NewNumbers {
     /// The first new number of each column.
-    first: Vec<u32>,
+    first: FirstNumbers,
     /// For each new number the next one of the same column; empty if all have one at most.
     next: Vec<u32>,
     /// Whether the list ascends, and with it new numbers as the old ones do.
     ascend: bool,
 }
 
+/// A number for some columns.
+enum FirstNumbers {
+    /// A place for each column.
+    Table(Vec<u32>),
+    /// The columns that have one, ascending, and their numbers: for far more columns than entries.
+    List(Vec<(u32, u32)>),
+}
+
 /// No number: there are fewer columns.
 const NONE: u32 = u32::MAX;
 
 impl NewNumbers {
-    fn of(columns: &[usize], n_cols: usize) -> Result<Self, Error> {
-        let mut first = try_collect(repeat_n(NONE, n_cols))?;
+    fn of(columns: &[usize], n_cols: usize, n_entries: usize) -> Result<Self, Error> {
+        /// Columns for an entry or a column of the list from which on a table is too large.
+        const MANY: usize = 64;
         let mut next = try_collect(repeat_n(NONE, columns.len()))?;
-        let mut is_map = true;
-        for (number, &column) in columns.iter().enumerate().rev() {
-            next[number] = first[column];
-            is_map &= first[column] == NONE;
-            first[column] = number as u32;
-        }
-        if is_map {
+        let n_used = n_entries.saturating_add(columns.len());
+        let first = match n_cols / MANY > n_used {
+            true => FirstNumbers::list(columns, &mut next)?,
+            false => FirstNumbers::table(columns, n_cols, &mut next)?,
+        };
+        if next.iter().all(|&number| number == NONE) {
             next.clear();
         }
-        let ascend = columns.is_sorted();
         Ok(Self {
             first,
             next,
-            ascend,
+            ascend: columns.is_sorted(),
         })
     }
 
     fn first(&self, column: u32) -> Option<u32> {
-        let number = self.first[column as usize];
-        (number != NONE).then_some(number)
+        match &self.first {
+            FirstNumbers::Table(first) => {
+                let number = first[column as usize];
+                (number != NONE).then_some(number)
+            }
+            FirstNumbers::List(first) => {
+                let place = first.binary_search_by_key(&column, |&(column, _)| column);
+                place.ok().map(|place| first[place].1)
+            }
+        }
     }
 
     /// All numbers of a column, ascending.
@@ -503,6 +519,31 @@ impl NewNumbers {
             let next = *self.next.get(number as usize)?;
             (next != NONE).then_some(next)
         })
+    }
+}
+
+impl FirstNumbers {
+    /// The numbers of the columns of a list; `next` gets the others of each column.
+    fn table(columns: &[usize], n_cols: usize, next: &mut [u32]) -> Result<Self, Error> {
+        let mut first = try_collect(repeat_n(NONE, n_cols))?;
+        for (number, &column) in columns.iter().enumerate().rev() {
+            next[number] = first[column];
+            first[column] = number as u32;
+        }
+        Ok(Self::Table(first))
+    }
+
+    /// The same as a list.
+    fn list(columns: &[usize], next: &mut [u32]) -> Result<Self, Error> {
+        let numbered = columns.iter().enumerate();
+        let mut first: Vec<(u32, u32)> =
+            try_collect(numbered.map(|(number, &column)| (column as u32, number as u32)))?;
+        first.sort_unstable();
+        for pair in first.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
+            next[pair[0].1 as usize] = pair[1].1;
+        }
+        first.dedup_by_key(|&mut (column, _)| column);
+        Ok(Self::List(first))
     }
 }
 

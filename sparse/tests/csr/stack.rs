@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::{Just, ProptestConfig, Strategy, proptest};
 use sparsefuse_dense::Numeric;
 use sparsefuse_runtime::Error;
-use sparsefuse_sparse::{Csr, gallery};
+use sparsefuse_sparse::{Csr, Triplets, gallery};
 
 /// Blocks that fit together, some of them zeros, each row and column of them with one at least.
 fn blocks() -> impl Strategy<Value = Vec<Vec<(Entries, bool)>>> {
@@ -150,6 +150,26 @@ proptest! {
     ) {
         for_two_types!(check_columns(&entries, &list));
     }
+}
+
+/// Of a matrix with far more columns than entries, which takes no memory for each column.
+#[test]
+fn columns_of_a_wide_matrix() {
+    let n = 4_000_000_000;
+    let picked = everywhere(|| {
+        let mut triplets = Triplets::new(3, n)?;
+        for (row, column, value) in [(0, 5, 2.0), (0, n - 1, 1.0), (1, 7, 3.0), (2, n - 1, -4.0)] {
+            triplets.push(row, column, value)?;
+        }
+        let a = Csr::from_triplets(&triplets)?;
+        let ascending = a.select_columns(&[5, 6, n - 1])?.to_dense()?.to_vec()?;
+        assert_eq!(ascending, [2.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, -4.0]);
+        a.select_columns(&[n - 1, 5, 6, n - 1])?
+            .to_dense()?
+            .to_vec()
+    });
+    let expected = [1.0, 2.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, -4.0, 0.0, 0.0, -4.0];
+    assert_eq!(picked, expected);
 }
 
 #[test]

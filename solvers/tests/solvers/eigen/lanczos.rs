@@ -2,7 +2,7 @@
 
 use super::{check, hermitian, poisson_values};
 use num_complex::Complex;
-use sparsefuse_dense::Vector;
+use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::Field;
 use sparsefuse_solvers::eigen::{EigshOptions, Which, eigsh, eigsh_near};
 use sparsefuse_solvers::{MatrixFree, StopReason};
@@ -151,6 +151,31 @@ fn near_an_eigenvalue_up_to_rounding() {
     check("itself", &a, &eigen, &[sigma - 1e-14], 1e-14);
     let near = eigsh_near(&a, sigma + 1e-7, 3, &EigshOptions::default()).unwrap();
     check("beside it", &a, &near, &poisson_values(30, 1)[1..4], 1e-8);
+}
+
+/// Eigenvalues that occur more often than a restart keeps vectors: rounding brings in one copy after
+/// another, which does not keep those that there are from converging.
+#[test]
+fn eigenvalues_of_many_copies() {
+    let (n, n_copies) = (40, 20);
+    for (copied, which) in [(5.0, Which::Largest), (-2.0, Which::Smallest)] {
+        for seed in 0..4 {
+            let other = |i: usize| (1.0 + i as f64 / n as f64 + seed as f64 / 7.0).sin().abs();
+            let value = |i: usize| if i < n_copies { copied } else { other(i) };
+            // Two reflections of a diagonal matrix.
+            let mut a = Array::from_fn([n, n], |[i, j]| if i == j { value(i) } else { 0.0 });
+            for k in 0..2 {
+                let x = Vector::<f64>::random_normal([n], 10 * seed + k);
+                let x = (&x / x.norm2()).insert_axis(1);
+                let reflection = Array::eye(n) - x.matmul(&x.t()) * 2.0;
+                a = reflection.matmul(&a).matmul(&reflection);
+            }
+            let a = Csr::from_dense(&((&a + a.t()) * 0.5)).unwrap();
+            let eigen = eigsh(&a, 6, &options(which)).unwrap();
+            check("copies", &a, &eigen, &[copied; 6], 1e-14);
+            assert!(eigen.products < 300, "{} products", eigen.products);
+        }
+    }
 }
 
 /// Spaces that cannot grow: the method goes on with new directions.
