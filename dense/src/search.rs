@@ -91,13 +91,14 @@ impl<T: Numeric + PartialOrd> Vector<T> {
             };
             let keys = try_collect(sorted[..n_keys].iter().map(|&x| key_of_equals(x)))?;
             args.in_parts(made, 1, |first, part| {
-                let values = &values[first..];
-                match n_keys == sorted.len() {
-                    true => find(n_keys, |at| keys[at], values, part, is_before),
-                    false => {
-                        let key = |at: usize| key_of_equals(sorted[at]);
-                        find(sorted.len(), key, values, part, is_before);
-                    }
+                for (made, &value) in part.iter_mut().zip(&values[first..]) {
+                    let value = key_of_equals(value);
+                    let stands = |&element: &T| is_before(key_of_equals(element), value);
+                    let place = match n_keys == sorted.len() {
+                        true => keys.partition_point(|&key| is_before(key, value)),
+                        false => sorted.partition_point(stands),
+                    };
+                    *made = place as i64;
                 }
                 Ok(())
             })
@@ -200,40 +201,6 @@ impl<T: Numeric + PartialOrd> Vector<T> {
         let values = self.unique()?;
         let inverse = values.try_searchsorted(self)?;
         Ok((values, inverse))
-    }
-}
-
-/// Values that are searched side by side. Each waits for the elements that it is compared with, one after
-/// the other; meanwhile the others go on.
-const TOGETHER: usize = 16;
-
-/// For each value how many of `n` sorted keys stand before it.
-fn find<T: Numeric>(
-    n: usize,
-    key: impl Fn(usize) -> u64,
-    values: &[T],
-    made: &mut [i64],
-    is_before: impl Fn(u64, u64) -> bool,
-) {
-    for (made, values) in made.chunks_mut(TOGETHER).zip(values.chunks(TOGETHER)) {
-        let mut wanted = [0; TOGETHER];
-        for (wanted, &value) in wanted.iter_mut().zip(values) {
-            *wanted = key_of_equals(value);
-        }
-        // Each place is at least `first`, and at most `len` behind it.
-        let (mut first, mut len) = ([0; TOGETHER], n);
-        while len > 0 {
-            let half = len.div_ceil(2);
-            for (first, &value) in first.iter_mut().zip(&wanted) {
-                // No branch: which way it goes is not to be predicted.
-                let is_behind = is_before(key(*first + half - 1), value);
-                *first += half & usize::from(is_behind).wrapping_neg();
-            }
-            len -= half;
-        }
-        for (made, first) in made.iter_mut().zip(first) {
-            *made = first as i64;
-        }
     }
 }
 
