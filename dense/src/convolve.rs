@@ -12,6 +12,7 @@ use crate::operand::{check_len, expect, named};
 use sparsefuse_kernels::Numeric;
 use sparsefuse_kernels::isa::Computation;
 use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape};
+use std::array;
 use std::ops::Range;
 
 /// Sums that are made side by side: as many numbers of 8 bytes as half of the registers of AVX2 hold.
@@ -208,24 +209,48 @@ impl<T: Numeric> Computation for Sums<'_, T> {
 /// The elements from number `first`; of those that there are not, sums of nothing.
 #[inline(always)]
 fn block_of_sums<T: Numeric>(x: &[T], weights: &[T], first: usize) -> [T; BLOCK] {
-    let mut sums = [T::ZERO; BLOCK];
     let begin = (first + 1).saturating_sub(x.len());
     let end = weights.len().min(first + BLOCK);
-    for k in begin..end {
-        let weight = weights[k];
-        // Sums `from..to` have an element of `x` for this weight.
+    // The weights in the middle have an element of `x` for all of the sums.
+    let whole = (first + BLOCK).saturating_sub(x.len()).clamp(begin, end);
+    let rest = (first + 1).clamp(whole, end);
+    let mut sums = [T::ZERO; BLOCK];
+    add_to_some(x, weights, first, begin..whole, &mut sums);
+    if whole < rest {
+        let x = &x[first + 1 - rest..first - whole + BLOCK];
+        sums = added_to_all(x, &weights[whole..rest], sums);
+    }
+    add_to_some(x, weights, first, rest..end, &mut sums);
+    sums
+}
+
+/// Adds what some weights bring to those sums for which they have an element of `x`.
+#[inline(always)]
+fn add_to_some<T: Numeric>(
+    x: &[T],
+    weights: &[T],
+    first: usize,
+    numbers: Range<usize>,
+    sums: &mut [T; BLOCK],
+) {
+    for k in numbers {
         let (from, to) = (k.saturating_sub(first), (x.len() + k - first).min(BLOCK));
-        if from == 0 && to == BLOCK {
-            let x = &x[first - k..][..BLOCK];
-            for (sum, &x) in sums.iter_mut().zip(x) {
-                *sum = sum.plus(x.times(weight));
-            }
-        } else if from < to {
+        if from < to {
             let x = &x[first + from - k..];
             for (sum, &x) in sums[from..to].iter_mut().zip(x) {
-                *sum = sum.plus(x.times(weight));
+                *sum = sum.plus(x.times(weights[k]));
             }
         }
+    }
+}
+
+/// The sums with what some weights bring to all of them. The first weight belongs to the last elements.
+#[inline(always)]
+fn added_to_all<T: Numeric>(x: &[T], weights: &[T], mut sums: [T; BLOCK]) -> [T; BLOCK] {
+    for (x, &weight) in x.windows(BLOCK).rev().zip(weights) {
+        let x = &x.as_chunks::<BLOCK>().0[0];
+        // A new array, and not one that is changed, stays in registers.
+        sums = array::from_fn(|number| sums[number].plus(x[number].times(weight)));
     }
     sums
 }
