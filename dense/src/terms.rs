@@ -128,10 +128,10 @@ impl<T: Numeric> Term<T> {
             axes.find(|axis| axis.0 == *label).map_or(1, |(_, len)| len)
         };
         let lens: Vec<usize> = labels.iter().map(len).collect();
-        let elements = if summed.is_empty() {
-            self.times_broadcast(other, [&each, &rows, &columns])?
-        } else if each.is_empty() {
+        let elements = if each.is_empty() {
             self.times_matrix(other, [&rows, &summed, &columns])?
+        } else if summed.is_empty() {
+            self.times_broadcast(other, [&each, &rows, &columns])?
         } else {
             let n = self.total(&each);
             let [n_rows, depth, n_columns] = [
@@ -160,7 +160,7 @@ impl<T: Numeric> Term<T> {
         Ok(product)
     }
 
-    /// The products where nothing is summed.
+    /// The products where nothing is summed, of indices that both have and of others.
     fn times_broadcast(
         &self,
         other: &Self,
@@ -169,10 +169,6 @@ impl<T: Numeric> Term<T> {
         let [n, n_rows, n_columns] = [self.total(each), self.total(rows), other.total(columns)];
         let a = self.in_order(&[each, rows].concat())?.elements;
         let b = other.in_order(&[each, columns].concat())?.elements;
-        if each.is_empty() {
-            let (a, b) = (a.reshape([n_rows, 1])?, b.reshape([1, n_columns])?);
-            return a.try_mul(&b)?.reshape([n_rows * n_columns]);
-        }
         if rows.is_empty() || columns.is_empty() {
             let (a, b) = (a.reshape([n, n_rows])?, b.reshape([n, n_columns])?);
             return a.try_mul(&b)?.reshape([n * n_rows * n_columns]);
@@ -181,8 +177,8 @@ impl<T: Numeric> Term<T> {
         a.try_mul(&b)?.reshape([n * n_rows * n_columns])
     }
 
-    /// The products where both have in common only what is summed: one of matrices, or of a matrix and a
-    /// vector.
+    /// The products where both have in common only what is summed, or nothing: one of matrices, or of a
+    /// matrix and a vector.
     fn times_matrix(
         &self,
         other: &Self,
