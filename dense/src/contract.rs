@@ -1,11 +1,11 @@
 //! Sums of products over axes that two arrays have in common: `einsum` and `tensordot`.
 //!
-//! Axes have labels. Those of one operand alone that the result has not are summed first; then both
-//! operands are matrices, one for each index of the labels that all three have: rows for what the result
-//! has of the first, columns for what it has of the second, and what is summed between. So each element is
-//! a chain of fused multiply-adds, as of products of matrices.
+//! Axes have labels. Those of one operand alone that the result has not are summed first; then the operands
+//! are [terms](Term) of one product.
 
-use crate::array::{Array, Vector};
+use crate::array::Array;
+use crate::operand::named;
+use crate::terms::Term;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::Error;
 
@@ -15,7 +15,9 @@ use sparsefuse_runtime::Error;
 /// [`einsum_all`](crate::einsum_all).
 ///
 /// One product of matrices, or of as many as the letters that both operands and the result have make;
-/// sums before that and copies where axes are not in order.
+/// sums before that and copies where axes are not in order. Where one operand has no axis of its own it is
+/// a product with a vector, [`Array::matvec`]; where neither has, elements are multiplied and summed by
+/// `sum_axis`; and where nothing is summed they are only multiplied.
 ///
 /// ```
 /// use sparsefuse_dense::{Array, Vector, einsum};
@@ -199,102 +201,15 @@ fn contract<T: Numeric, const A: usize, const B: usize, const C: usize>(
             found,
         ));
     }
-    let parted = Parted::new(of_a, of_b, |label| of_made.contains(&label));
-    let Parted {
-        each,
-        rows,
-        summed,
-        columns,
-    } = &parted;
-    let a = in_order(a, of_a, &[&each[..], rows, summed].concat())?;
-    let b = in_order(b, of_b, &[&each[..], summed, columns].concat())?;
-    let made = parted.product(&a, &b, |label| len(label).unwrap_or(1))?;
-    let order = parted.made();
-    let made: Array<T, C> = made.reshape(std::array::from_fn(|d| len(order[d]).unwrap_or(1)))?;
-    made.try_permute_axes(places(&order, of_made))
-}
-
-/// How the labels of two operands are parted, so that their sums of products are products of matrices.
-/// Labels of one operand that the result has not are none of them.
-pub(crate) struct Parted {
-    /// Those for each index of which there is a product.
-    pub(crate) each: Vec<char>,
-    /// Those of the rows of the result, of which the first operand has all.
-    pub(crate) rows: Vec<char>,
-    /// Those that are summed.
-    pub(crate) summed: Vec<char>,
-    /// Those of the columns of the result, of which the second operand has all.
-    pub(crate) columns: Vec<char>,
-}
-
-impl Parted {
-    pub(crate) fn new(of_a: &[char], of_b: &[char], is_made: impl Fn(char) -> bool) -> Self {
-        let of = |labels: &[char], others: &[char], is_common: bool, made: bool| -> Vec<char> {
-            let labels = labels.iter().copied();
-            let is_it =
-                |&label: &char| others.contains(&label) == is_common && is_made(label) == made;
-            labels.filter(is_it).collect()
-        };
-        Self {
-            each: of(of_a, of_b, true, true),
-            rows: of(of_a, of_b, false, true),
-            summed: of(of_a, of_b, true, false),
-            columns: of(of_b, of_a, false, true),
-        }
-    }
-
-    /// The labels of the result, in its order.
-    pub(crate) fn made(&self) -> Vec<char> {
-        [&self.each[..], &self.rows, &self.columns].concat()
-    }
-
-    /// The sums of products, row by row in the order of [`Parted::made`]. The first operand has its
-    /// elements in the order of `each`, `rows`, `summed`, the second one in that of `each`, `summed`,
-    /// `columns`.
-    pub(crate) fn product<T: Numeric>(
-        &self,
-        a: &Vector<T>,
-        b: &Vector<T>,
-        len: impl Fn(char) -> usize,
-    ) -> Result<Vector<T>, Error> {
-        let total = |labels: &[char]| labels.iter().map(|&label| len(label)).product::<usize>();
-        let [n, depth, n_rows, n_columns] =
-            [&self.each, &self.summed, &self.rows, &self.columns].map(|labels| total(labels));
-        if n == 1 {
-            let a: Array<T, 2> = a.reshape([n_rows, depth])?;
-            let made = a.try_matmul(&b.reshape([depth, n_columns])?)?;
-            return made.reshape([n_rows * n_columns]);
-        }
-        let a: Array<T, 3> = a.reshape([n, n_rows, depth])?;
-        let made = a.try_matmul(&b.reshape([n, depth, n_columns])?)?;
-        made.reshape([n * n_rows * n_columns])
-    }
-}
-
-/// The elements with the axes in this order, in one dimension, summed over the others.
-fn in_order<T: Numeric, const D: usize>(
-    x: &Array<T, D>,
-    labels: &[char],
-    order: &[char],
-) -> Result<Vector<T>, Error> {
-    let others = labels.iter().filter(|label| !order.contains(label));
-    let all: Vec<char> = order.iter().chain(others).copied().collect();
-    let turned = x.try_permute_axes(places(labels, &all))?;
-    let kept: usize = turned.shape()[..order.len()].iter().product();
-    if order.len() == D {
-        return turned.reshape([kept]);
-    }
-    let summed = turned.shape()[order.len()..].iter().product();
-    let lines: Array<T, 2> = turned.reshape([kept, summed])?;
-    lines.try_sum_axis(1)
-}
-
-/// Where each label of the second list stands in the first.
-fn places<const D: usize>(labels: &[char], wanted: &[char]) -> [usize; D] {
-    std::array::from_fn(|d| {
-        labels
-            .iter()
-            .position(|&label| label == wanted[d])
-            .unwrap_or(d)
+    named(op, || {
+        let is_made = |label: char| of_made.contains(&label);
+        let of_a_alone =
+            Term::new(of_a.clone(), a)?.summed(|label| is_made(label) || of_b.contains(&label))?;
+        let of_b_alone =
+            Term::new(of_b.clone(), b)?.summed(|label| is_made(label) || of_a.contains(&label))?;
+        of_a_alone
+            .times(&of_b_alone, is_made)?
+            .in_order(of_made)?
+            .array()
     })
 }

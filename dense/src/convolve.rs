@@ -1,15 +1,22 @@
 //! Convolutions and correlations of vectors, by sums of products in order.
 //!
 //! Of two vectors the shorter one has the weights: element `j` is the sum of `weights[k] * x[j - k]`,
-//! from zero, by ascending `k`; each product is rounded, and then added. In the middle, where all weights
-//! have an element, these are sums of slices, which fuse to few passes over memory. At each end fewer
-//! weights have one; nothing stands for what is missing, so an infinity there makes no NaN.
+//! from zero, by ascending `k`; each product is rounded, and then added. At each end fewer weights have an
+//! element; nothing stands for what is missing, so an infinity there makes no NaN.
+//!
+//! On one rank one task computes them, [`BLOCK`] sums at a time, which stay in registers. On several,
+//! where none has all elements, the middle is made of slices, which fuse to few passes over memory.
 
 use crate::array::Vector;
-use crate::operand::{expect, named};
+use crate::operand::{check_len, expect, named};
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::Error;
+use sparsefuse_kernels::isa::Computation;
+use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape};
+use std::array;
 use std::ops::Range;
+
+/// Sums that are made side by side: as many numbers of 8 bytes as half of the registers of AVX2 hold.
+const BLOCK: usize = 32;
 
 /// Which elements of a convolution of `n` and `m` elements are wanted: where the vectors overlap how far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +33,9 @@ impl<T: Numeric> Vector<T> {
     /// The convolution: element `j` of all is the sum of `self[i] * other[j - i]`. NumPy's `convolve`,
     /// whose `mode` is an [`Overlap`].
     ///
-    /// About six tasks for each element of the shorter vector, most of which fuse, and as many products
-    /// as both lengths multiplied: for a short one beside a long one. Of two long ones
-    /// [`Vector::fft_convolve`] is faster.
+    /// As many products as both lengths multiplied: for a short one beside a long one. Of two long ones
+    /// [`Vector::fft_convolve`] is faster. One task on one rank; on several about six for each element of
+    /// the shorter vector, most of which fuse.
     ///
     /// ```
     /// use sparsefuse_dense::{Overlap, Vector};
@@ -132,6 +139,128 @@ fn sums<T: Numeric>(
     let (x, weights) = if a.len() < b.len() { (b, a) } else { (a, b) };
     // What is smaller is copied, where it is a view that is read again and again.
     let weights = &weights.contiguous()?;
+    match x.runtime().ranks() {
+        1 => sums_here(x, weights, wanted),
+        _ => sums_of_slices(x, weights, wanted),
+    }
+}
+
+/// The same by one task, which has all elements.
+fn sums_here<T: Numeric>(
+    x: &Vector<T>,
+    weights: &Vector<T>,
+    wanted: Range<usize>,
+) -> Result<Vector<T>, Error> {
+    const OP: &str = "convolve";
+    let runtime = x.runtime();
+    let shape = Shape::new(&[wanted.len()]);
+    check_len(OP, shape)?;
+    let config = runtime.config();
+    let (isa, threshold) = (config.isa, config.parallel_threshold);
+    let (x, made) = (x.contiguous()?, runtime.new_store(shape, T::DTYPE));
+    let task = HostTask::new(move |args: &mut HostArgs<'_>| {
+        let (x, weights) = (args.read::<T>(0)?, args.read::<T>(1)?);
+        let made = args.write::<T>(2)?;
+        let (n, work) = (made.len(), made.len().saturating_mul(weights.len()));
+        let parts = if work < threshold { 1 } else { args.threads() };
+        let ends: Vec<usize> = (1..=parts).map(|part| n * part / parts).collect();
+        args.in_parts_to(made, &ends, |part, made| {
+            let first = wanted.start + n * part / parts;
+            isa.run(Sums {
+                x,
+                weights,
+                first,
+                made,
+            });
+            Ok(())
+        })
+    });
+    let declared = [
+        (Privilege::Read, Access::Held, T::DTYPE),
+        (Privilege::Read, Access::Held, T::DTYPE),
+        (Privilege::Write, Access::Rows, T::DTYPE),
+    ];
+    let stores = [x.store(), weights.store(), &made];
+    runtime.submit_host(&HostBody::new(OP, &declared), &stores, task)?;
+    Ok(Vector::wrap(made, None))
+}
+
+/// Neighbouring elements of the convolution, from number `first`.
+struct Sums<'a, T> {
+    x: &'a [T],
+    weights: &'a [T],
+    first: usize,
+    made: &'a mut [T],
+}
+
+impl<T: Numeric> Computation for Sums<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let blocks = self.made.chunks_mut(BLOCK);
+        for (first, made) in (self.first..).step_by(BLOCK).zip(blocks) {
+            let sums = block_of_sums(self.x, self.weights, first);
+            made.copy_from_slice(&sums[..made.len()]);
+        }
+    }
+}
+
+/// The elements from number `first`; of those that there are not, sums of nothing.
+#[inline(always)]
+fn block_of_sums<T: Numeric>(x: &[T], weights: &[T], first: usize) -> [T; BLOCK] {
+    let begin = (first + 1).saturating_sub(x.len());
+    let end = weights.len().min(first + BLOCK);
+    // The weights in the middle have an element of `x` for all of the sums.
+    let whole = (first + BLOCK).saturating_sub(x.len()).clamp(begin, end);
+    let rest = (first + 1).clamp(whole, end);
+    let mut sums = [T::ZERO; BLOCK];
+    add_to_some(x, weights, first, begin..whole, &mut sums);
+    if whole < rest {
+        let x = &x[first + 1 - rest..first - whole + BLOCK];
+        sums = added_to_all(x, &weights[whole..rest], sums);
+    }
+    add_to_some(x, weights, first, rest..end, &mut sums);
+    sums
+}
+
+/// Adds what some weights bring to those sums for which they have an element of `x`.
+#[inline(always)]
+fn add_to_some<T: Numeric>(
+    x: &[T],
+    weights: &[T],
+    first: usize,
+    numbers: Range<usize>,
+    sums: &mut [T; BLOCK],
+) {
+    for k in numbers {
+        let (from, to) = (k.saturating_sub(first), (x.len() + k - first).min(BLOCK));
+        if from < to {
+            let x = &x[first + from - k..];
+            for (sum, &x) in sums[from..to].iter_mut().zip(x) {
+                *sum = sum.plus(x.times(weights[k]));
+            }
+        }
+    }
+}
+
+/// The sums with what some weights bring to all of them. The first weight belongs to the last elements.
+#[inline(always)]
+fn added_to_all<T: Numeric>(x: &[T], weights: &[T], mut sums: [T; BLOCK]) -> [T; BLOCK] {
+    for (x, &weight) in x.windows(BLOCK).rev().zip(weights) {
+        let x = &x.as_chunks::<BLOCK>().0[0];
+        // A new array, and not one that is changed, stays in registers.
+        sums = array::from_fn(|number| sums[number].plus(x[number].times(weight)));
+    }
+    sums
+}
+
+/// The same of slices, on any number of ranks.
+fn sums_of_slices<T: Numeric>(
+    x: &Vector<T>,
+    weights: &Vector<T>,
+    wanted: Range<usize>,
+) -> Result<Vector<T>, Error> {
     let (n, m) = (x.len(), weights.len());
     // Where each part begins among all elements, and its elements.
     let parts = [

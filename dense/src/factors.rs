@@ -1,16 +1,15 @@
 //! Sums of products of any number of arrays: `einsum_all`.
 //!
-//! An array is a term here: its elements, row by row, and a label for each axis. First each term alone
-//! loses what it has twice, which leaves a diagonal, and what no other term and not the result has, which
-//! is summed. Then two terms at a time become one, by a product of matrices ([`Parted`]), those first for
-//! which that takes the fewest multiplications. The order depends on shapes and letters alone.
+//! An array is a [`Term`] here. First each term alone loses what it has twice, which leaves a diagonal, and
+//! what no other term and not the result has, which is summed. Then two terms at a time become one, those
+//! first for which that takes the fewest multiplications. The order depends on shapes and letters alone.
 //!
 //! Axes that `...` stands for have digits as labels, counted from the last one.
 
 use crate::array::{Array, Vector};
-use crate::contract::{Parted, once};
+use crate::contract::once;
 use crate::operand::named;
-use crate::slices::step;
+use crate::terms::Term;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::Error;
 
@@ -39,9 +38,8 @@ impl<T: Numeric, const D: usize> Factor<T> for Array<T, D> {
 /// no dimensions, with one element.
 ///
 /// Of more than two arrays, two at a time are multiplied, those first that need the fewest
-/// multiplications; each product is one of matrices, so its elements are chains of fused multiply-adds.
-/// Sums along axes of one array are those of `sum_axis`. Axes that are not in order are copied, and so
-/// are views that do not lie row by row.
+/// multiplications, as [`einsum`](crate::einsum) does. Sums along axes of one array are those of
+/// `sum_axis`. Axes that are not in order are copied, and so are views that do not lie row by row.
 ///
 /// ```
 /// use sparsefuse_dense::{Array, Vector, einsum_all};
@@ -93,8 +91,7 @@ pub fn einsum_all<T: Numeric, const C: usize>(
             terms.remove(b);
             terms[a] = product;
         }
-        let term = terms.swap_remove(0).in_order(&made)?;
-        term.elements.reshape(std::array::from_fn(|d| term.lens[d]))
+        terms.swap_remove(0).in_order(&made)?.array()
     })
 }
 
@@ -240,119 +237,4 @@ fn cheapest<T>(terms: &[Term<T>], made: &[char]) -> (usize, usize) {
         }
     }
     (best.2, best.3)
-}
-
-/// An array whose axes have labels.
-#[derive(Clone)]
-struct Term<T> {
-    labels: Vec<char>,
-    /// The length of each axis.
-    lens: Vec<usize>,
-    /// Row by row.
-    elements: Vector<T>,
-}
-
-impl<T> Term<T> {
-    fn axes(&self) -> impl Iterator<Item = (char, usize)> {
-        self.labels.iter().copied().zip(self.lens.iter().copied())
-    }
-}
-
-impl<T: Numeric> Term<T> {
-    /// The diagonals of axes that have one label.
-    fn with_diagonals(&self) -> Result<Self, Error> {
-        let mut term = self.clone();
-        let again =
-            |labels: &[char]| (1..labels.len()).find(|&at| labels[..at].contains(&labels[at]));
-        while let Some(second) = again(&term.labels) {
-            let label = term.labels[second];
-            let n = term.lens[second];
-            term = term.moved(second, 0, 1)?;
-            // It stands in front of the first one now.
-            let first = (1..term.labels.len()).find(|&at| term.labels[at] == label);
-            term = term.moved(first.unwrap_or(1), 1, 1)?;
-            let rest = term.lens[2..].iter().product();
-            let pairs: Array<T, 2> = term.elements.reshape([n * n, rest])?;
-            let equal = pairs.try_slice((step(.., n as isize + 1), ..))?;
-            term.labels.remove(0);
-            term.lens.remove(0);
-            term.elements = equal.reshape([n * rest])?;
-        }
-        Ok(term)
-    }
-
-    /// The sums over the axes that are not kept.
-    fn summed(&self, is_kept: impl Fn(char) -> bool) -> Result<Self, Error> {
-        let labels = || self.labels.iter().copied();
-        let kept: Vec<char> = labels().filter(|&label| is_kept(label)).collect();
-        let others = labels().filter(|&label| !is_kept(label));
-        let mut term = self.in_order(&kept.iter().copied().chain(others).collect::<Vec<_>>())?;
-        if kept.len() == term.labels.len() {
-            return Ok(term);
-        }
-        let rest = term.lens.split_off(kept.len()).iter().product();
-        let n_lines = term.lens.iter().product();
-        let lines: Array<T, 2> = term.elements.reshape([n_lines, rest])?;
-        term.labels = kept;
-        term.elements = lines.try_sum_axis(1)?;
-        Ok(term)
-    }
-
-    /// The product of two terms, summed over what they have in common and is not needed.
-    fn times(&self, other: &Self, is_needed: impl Fn(char) -> bool) -> Result<Self, Error> {
-        let parted = Parted::new(&self.labels, &other.labels, is_needed);
-        let Parted {
-            each,
-            rows,
-            summed,
-            columns,
-        } = &parted;
-        let a = self.in_order(&[&each[..], rows, summed].concat())?;
-        let b = other.in_order(&[&each[..], summed, columns].concat())?;
-        let len = |label: char| {
-            let mut axes = a.axes().chain(b.axes());
-            axes.find(|axis| axis.0 == label).map_or(1, |(_, len)| len)
-        };
-        let labels = parted.made();
-        Ok(Self {
-            lens: labels.iter().map(|&label| len(label)).collect(),
-            elements: parted.product(&a.elements, &b.elements, len)?,
-            labels,
-        })
-    }
-
-    /// The term with its labels, all of them, in this order.
-    fn in_order(&self, order: &[char]) -> Result<Self, Error> {
-        let mut term = self.clone();
-        for place in 0..order.len() {
-            let labels = &term.labels;
-            let from = labels.iter().position(|label| *label == order[place]);
-            let from = from.unwrap_or(place);
-            // Axes that follow it in both orders move with it.
-            let pairs = labels[from..].iter().zip(&order[place..]);
-            let n = pairs.take_while(|(label, wanted)| label == wanted).count();
-            term = term.moved(from, place, n)?;
-        }
-        Ok(term)
-    }
-
-    /// The term with the `n` axes at `from` in front of that at `to`, which is not behind them.
-    fn moved(&self, from: usize, to: usize, n: usize) -> Result<Self, Error> {
-        let (mut labels, mut lens) = (self.labels.clone(), self.lens.clone());
-        let mut elements = self.elements.clone();
-        if from > to {
-            let ends = [0, to, from, from + n, lens.len()];
-            let dims: [usize; 4] =
-                std::array::from_fn(|d| lens[ends[d]..ends[d + 1]].iter().product());
-            let turned = elements.reshape(dims)?.try_permute_axes([0, 2, 1, 3])?;
-            elements = turned.reshape([elements.len()])?;
-            labels[to..from + n].rotate_right(n);
-            lens[to..from + n].rotate_right(n);
-        }
-        Ok(Self {
-            labels,
-            lens,
-            elements,
-        })
-    }
 }

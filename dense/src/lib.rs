@@ -69,6 +69,7 @@ mod interop;
 mod npy;
 #[doc(hidden)]
 pub mod npz;
+mod terms;
 mod text;
 
 mod functions;

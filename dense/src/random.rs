@@ -6,6 +6,7 @@
 use crate::array::{Array, Vector};
 use crate::operand::check_len;
 use crate::twins::twins;
+use sparsefuse_kernels::isa::Computation;
 use sparsefuse_kernels::{Element, Real, random};
 use sparsefuse_runtime::{Access, Error, HostBody, HostTask, Privilege, Runtime, Shape};
 use std::ops::Range;
@@ -81,7 +82,7 @@ twins! {
     random_gamma try_random_gamma(shape: [usize; D], k: f64, seed: u64) -> Self {
         const OP: &str = "random_gamma";
         check_positive(OP, k)?;
-        drawn(OP, shape, move |index| T::from_f64(random::gamma(k, seed, index)))
+        drawn(OP, shape, Gamma { k, seed })
     }
 }
 
@@ -106,7 +107,7 @@ twins! {
         if mean > 1e15 {
             return Err(Error::argument(OP, "a mean of at most 1e15", mean.to_string()));
         }
-        drawn(OP, shape, move |index| random::poisson(mean, seed, index) as i64)
+        drawn(OP, shape, Poisson { mean, seed })
     }
 }
 
@@ -117,25 +118,73 @@ fn check_positive(op: &'static str, number: f64) -> Result<(), Error> {
     }
 }
 
+/// A random number for each index. Inlined, with all that it calls, into loops that are compiled for the
+/// instruction set.
+trait Draw<T>: Copy + Send + Sync + 'static {
+    fn at(self, index: u64) -> T;
+}
+
+#[derive(Clone, Copy)]
+struct Gamma {
+    k: f64,
+    seed: u64,
+}
+
+impl<T: Real> Draw<T> for Gamma {
+    #[inline(always)]
+    fn at(self, index: u64) -> T {
+        T::from_f64(random::gamma(self.k, self.seed, index))
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Poisson {
+    mean: f64,
+    seed: u64,
+}
+
+impl Draw<i64> for Poisson {
+    #[inline(always)]
+    fn at(self, index: u64) -> i64 {
+        random::poisson(self.mean, self.seed, index) as i64
+    }
+}
+
+/// The numbers of neighbouring indices.
+struct Draws<'a, T, D> {
+    draw: D,
+    first: u64,
+    made: &'a mut [T],
+}
+
+impl<T, D: Draw<T>> Computation for Draws<'_, T, D> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (index, made) in (self.first..).zip(self.made) {
+            *made = self.draw.at(index);
+        }
+    }
+}
+
 /// An array of which each element is a function of its index in the order of rows.
 fn drawn<T: Element, const D: usize>(
     op: &'static str,
     shape: [usize; D],
-    draw: impl Fn(u64) -> T + Send + Sync + 'static,
+    draw: impl Draw<T>,
 ) -> Result<Array<T, D>, Error> {
     let dims = Shape::new(&shape);
     check_len(op, dims)?;
     let runtime = Runtime::current();
-    let made = runtime.new_store(dims, T::DTYPE);
+    let (made, isa) = (runtime.new_store(dims, T::DTYPE), runtime.config().isa);
     let row_len: usize = shape.iter().skip(1).product();
     let task = HostTask::new(move |args| {
         let first_row = args.rows().start;
         let own = args.write::<T>(0)?;
-        args.in_parts(own, 1, |first, part| {
+        args.in_parts(own, 1, |first, made| {
             let first = (first_row * row_len + first) as u64;
-            (first..)
-                .zip(part)
-                .for_each(|(index, made)| *made = draw(index));
+            isa.run(Draws { draw, first, made });
             Ok(())
         })
     });

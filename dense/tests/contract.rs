@@ -88,8 +88,7 @@ fn sums_of_products_in_the_notation_of_einstein() {
         )?;
         same(einsum("i,j->ij", &x, &x)?, &x.outer(&x))?;
         let found: Vector<f64> = einsum("ij,j->i", &a, &x)?;
-        let expected = a.matmul(&x.reshape([5, 1])?);
-        assert_eq!(bits(&found.to_vec()?), bits(&expected.to_vec()?));
+        assert_eq!(bits(&found.to_vec()?), bits(&a.matvec(&x).to_vec()?));
         // One product for each index of a common letter.
         let found: Array<f64, 3> = einsum("nji,jk->nik", &c, &b)?;
         let expected = c.swap_axes(1, 2).matmul(&b.insert_axis(0));
@@ -105,6 +104,53 @@ fn sums_of_products_in_the_notation_of_einstein() {
         let found: Vector<f64> = c.tensordot(&a, &[(2, 0), (1, 1)])?;
         assert_eq!(found.shape(), [3]);
         Ok(bits(&found.to_vec()?))
+    });
+}
+
+/// What is no product of two matrices: of vectors, of elements, and sums where the axes lie.
+#[test]
+fn sums_of_products_without_a_product_of_matrices() {
+    everywhere(|| -> Result<_, Error> {
+        let (a, b) = (some::<f64, 2>([40, 70]), some::<f64, 2>([40, 70]) + 0.3);
+        let c = some::<f64, 3>([30, 4, 5]);
+        let x = some::<f64, 1>([40]);
+        let same = |found: Vector<f64>, expected: Vector<f64>| -> Result<Vec<_>, Error> {
+            let found = bits(&found.to_vec()?);
+            assert_eq!(found, bits(&expected.to_vec()?));
+            Ok(found)
+        };
+        let products = &a * &b;
+        let of_rows = same(einsum("ij,ij->i", &a, &b)?, products.sum_axis(1))?;
+        same(einsum_all("ij,ij->j", &[&a, &b])?, products.sum_axis(0))?;
+        same(
+            einsum("ij,ji->i", &a, &b.t().contiguous()?)?,
+            products.sum_axis(1),
+        )?;
+        let all: Array<f64, 0> = einsum_all("ij,ij->", &[&a, &b])?;
+        let expected = products.reshape::<2>([1, 2800])?.sum_axis(1);
+        same(all.reshape([1])?, expected)?;
+        same(einsum("ij,i->j", &a, &x)?, a.t().matvec(&x))?;
+        same(einsum("i,ij->j", &x, &a)?, a.t().matvec(&x))?;
+        same(
+            einsum_all("ijk->k", &[&c])?,
+            c.reshape::<2>([120, 5])?.sum_axis(0),
+        )?;
+        let middle: Array<f64, 2> = einsum_all("ijk->ik", &[&c])?;
+        same(middle.ravel(), c.sum_axis(1).ravel())?;
+        let ends: Vector<f64> = einsum_all("ijk->j", &[&c])?;
+        same(ends, c.swap_axes(0, 1).reshape::<2>([4, 150])?.sum_axis(1))?;
+        let scaled: Array<f64, 2> = einsum("ij,i->ji", &a, &x)?;
+        same(scaled.ravel(), (&a * x.insert_axis(1)).t().ravel())?;
+        let outer: Array<f64, 3> = einsum("ij,ik->kij", &a, &b.slice((.., ..3)))?;
+        let expected = a.insert_axis(0) * b.slice((.., ..3)).t().insert_axis(2);
+        same(outer.ravel(), expected.ravel())?;
+        let gram: Array<f64, 2> = einsum("ij,ik->jk", &a, &b)?;
+        same(gram.ravel(), a.t().matmul(&b).ravel())?;
+        let square = a.slice((.., ..40));
+        same(einsum_all("ii->i", &[&square])?, square.diagonal(0))?;
+        let cubes: Array<f64, 2> = einsum_all("jijk->ik", &[&some::<f64, 4>([3, 4, 3, 5])])?;
+        assert_eq!(cubes.shape(), [4, 5]);
+        Ok(of_rows)
     });
 }
 

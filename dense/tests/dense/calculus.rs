@@ -54,7 +54,16 @@ fn convolutions<T: Numeric>(n: usize, m: usize) {
 
 #[test]
 fn convolutions_are_sums_of_products_in_order() {
-    for (n, m) in [(1, 1), (1, 7), (7, 7), (50, 3), (4, 90), (30, 29)] {
+    for (n, m) in [
+        (1, 1),
+        (1, 7),
+        (7, 7),
+        (50, 3),
+        (4, 90),
+        (30, 29),
+        (300, 70),
+        (33, 32),
+    ] {
         convolutions::<f64>(n, m);
     }
     convolutions::<f32>(40, 5);

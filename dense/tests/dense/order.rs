@@ -166,6 +166,14 @@ fn places_in_sorted_vectors() {
         let (x, values) = (Vector::from_slice(&sorted), Vector::from_slice(&values));
         assert_eq!(x.searchsorted(&values).to_vec()?, left);
         assert_eq!(x.searchsorted_right(&values).to_vec()?, right);
+        let few = values.slice(..37); // fewer than there are sorted ones
+        assert_eq!(x.searchsorted(&few).to_vec()?, left[..37]);
+        assert_eq!(x.searchsorted_right(&few).to_vec()?, right[..37]);
+        for n in [1, 2, 3, 31, 64] {
+            let below: Vec<i64> = left.iter().map(|&place| place.min(n)).collect();
+            let first = x.slice(..n as usize);
+            assert_eq!(first.searchsorted(&values).to_vec()?, below);
+        }
         let values = values.reshape([20, 10])?;
         assert_eq!(x.searchsorted(&values).shape(), [20, 10]);
         let none = Vector::<f64>::zeros([0]);

@@ -2,8 +2,8 @@
 //!
 //! For each inner index a row of elements of `b` is multiplied with each of some elements of `a` and
 //! added to the tile. How many rows and columns a tile has depends on the number of registers; no bit
-//! does. The vectors of `f64` and `f32` are written out, because the compiler keeps a tile of plain
-//! arrays in memory; other types, and machines without these vectors, have a plain loop.
+//! does. The vectors of `f64`, `f32` and `Complex<f64>` are written out, because the compiler keeps a tile
+//! of plain arrays in memory; other types, and machines without these vectors, have a plain loop.
 #![expect(
     unsafe_code,
     reason = "functions that need an instruction set are unsafe to call, and vectors are loaded through pointers"
@@ -53,7 +53,7 @@ pub(super) fn tile<T: Numeric>(isa: Isa) -> Tile<T> {
     match T::DTYPE {
         DType::F64 => of_type(f64_tile(isa)),
         DType::F32 => of_type(f32_tile(isa)),
-        DType::ComplexF64 => of_type(plain_tile::<Complex<f64>>(isa)),
+        DType::ComplexF64 => of_type(complex_tile(isa)),
         DType::ComplexF32 => of_type(plain_tile::<Complex<f32>>(isa)),
         DType::I32 => of_type(plain_tile::<i32>(isa)),
         DType::I64 => of_type(plain_tile::<i64>(isa)),
@@ -232,3 +232,82 @@ vectors!(f32_tile f32:
     Avx2 "avx2,fma" [6 2 8] _mm256_loadu_ps _mm256_set1_ps _mm256_fmadd_ps _mm256_storeu_ps
     Avx512 "avx512f,avx2,fma" [8 3 16] _mm512_loadu_ps _mm512_set1_ps _mm512_fmadd_ps _mm512_storeu_ps
 );
+
+fn complex_tile(isa: Isa) -> Tile<Complex<f64>> {
+    #[cfg(target_arch = "x86_64")]
+    if isa >= Isa::Avx2 && isa.is_available() {
+        return Tile {
+            rows: complex::ROWS,
+            columns: complex::COLUMNS,
+            function: complex::multiply,
+            whole: small_loop::<Complex<f64>>().get(isa),
+        };
+    }
+    plain_tile(isa)
+}
+
+/// Complex numbers with vectors of AVX2: real parts and imaginary parts side by side, four of each.
+#[cfg(target_arch = "x86_64")]
+mod complex {
+    use num_complex::Complex;
+    use std::arch::x86_64::{
+        __m256d, _mm256_fmadd_pd, _mm256_fnmadd_pd, _mm256_loadu_pd, _mm256_set1_pd,
+        _mm256_storeu_pd, _mm256_unpackhi_pd, _mm256_unpacklo_pd,
+    };
+
+    pub(super) const ROWS: usize = 4;
+    pub(super) const COLUMNS: usize = 4;
+
+    type Numbers = [Complex<f64>; COLUMNS];
+
+    /// Adds the product of two panels to a tile, in the four steps of
+    /// [`NumericOps::mul_add`](crate::ops::NumericOps::mul_add).
+    #[target_feature(enable = "avx2,fma")]
+    pub(super) fn multiply(
+        a: &[Complex<f64>],
+        b: &[Complex<f64>],
+        made: &mut [Complex<f64>],
+        stride: usize,
+    ) {
+        let mut tile = [[_mm256_set1_pd(0.0); 2]; ROWS];
+        for (row, tile) in tile.iter_mut().enumerate() {
+            *tile = parts(&made[row * stride..].as_chunks().0[0]);
+        }
+        let (a, b) = (a.as_chunks::<ROWS>().0, b.as_chunks::<COLUMNS>().0);
+        for (a, b) in a.iter().zip(b) {
+            let [b_re, b_im] = parts(b);
+            for ([re, im], a) in tile.iter_mut().zip(a) {
+                let (a_re, a_im) = (_mm256_set1_pd(a.re), _mm256_set1_pd(a.im));
+                *re = _mm256_fmadd_pd(a_re, b_re, *re);
+                *im = _mm256_fmadd_pd(a_re, b_im, *im);
+                *re = _mm256_fnmadd_pd(a_im, b_im, *re);
+                *im = _mm256_fmadd_pd(a_im, b_re, *im);
+            }
+        }
+        for (row, tile) in tile.iter().enumerate() {
+            put(*tile, &mut made[row * stride..].as_chunks_mut().0[0]);
+        }
+    }
+
+    /// The real and the imaginary parts, both in the order 0, 2, 1, 3.
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    fn parts(numbers: &Numbers) -> [__m256d; 2] {
+        let at = numbers.as_ptr().cast::<f64>();
+        // SAFETY: a complex number is its two parts one after the other (`repr(C)`), so there are eight.
+        let (low, high) = unsafe { (_mm256_loadu_pd(at), _mm256_loadu_pd(at.add(4))) };
+        [_mm256_unpacklo_pd(low, high), _mm256_unpackhi_pd(low, high)]
+    }
+
+    /// The inverse of [`parts`].
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    fn put([re, im]: [__m256d; 2], numbers: &mut Numbers) {
+        let at = numbers.as_mut_ptr().cast::<f64>();
+        // SAFETY: as in `parts`.
+        unsafe {
+            _mm256_storeu_pd(at, _mm256_unpacklo_pd(re, im));
+            _mm256_storeu_pd(at.add(4), _mm256_unpackhi_pd(re, im));
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! Random numbers that are found by trying: an element takes as many blocks as it needs.
 //!
-//! Logarithms and the like are those of this library, so that every machine accepts the same numbers.
+//! Logarithms and the like are those of this library, so that every machine accepts the same numbers. All is
+//! inlined, so that who runs it for an [instruction set](crate::isa::Isa::run) has its fused multiply-adds.
 
 use super::{block_of, polar_of, radius, unit, word};
 use crate::math::double::{cos, exp, lgamma, log};
@@ -8,6 +9,7 @@ use crate::math::double::{cos, exp, lgamma, log};
 /// A number with the density `x^(k-1) exp(-x) / gamma(k)`, for a positive `k`: G. Marsaglia and W. W. Tsang,
 /// *A Simple Method for Generating Gamma Variables* (2000).
 #[must_use]
+#[inline(always)]
 pub fn gamma(k: f64, seed: u64, index: u64) -> f64 {
     let mut blocks = Blocks::new(seed, index);
     if k >= 1.0 {
@@ -22,6 +24,7 @@ pub fn gamma(k: f64, seed: u64, index: u64) -> f64 {
 /// by the product of uniform numbers for small means, else W. Hörmann, *The transformed rejection method for
 /// generating Poisson random variables* (1993).
 #[must_use]
+#[inline(always)]
 pub fn poisson(mean: f64, seed: u64, index: u64) -> u64 {
     let mut blocks = Blocks::new(seed, index);
     if mean < 10.0 {
@@ -56,6 +59,7 @@ pub fn poisson(mean: f64, seed: u64, index: u64) -> u64 {
     }
 }
 
+#[inline(always)]
 fn gamma_from_1(k: f64, blocks: &mut Blocks) -> f64 {
     let d = k - 1.0 / 3.0;
     let c = 1.0 / (9.0 * d).sqrt();
@@ -80,6 +84,7 @@ struct Blocks {
 }
 
 impl Blocks {
+    #[inline(always)]
     fn new(seed: u64, index: u64) -> Self {
         Self {
             seed,
@@ -88,17 +93,20 @@ impl Blocks {
         }
     }
 
+    #[inline(always)]
     fn next(&mut self) -> [u32; 4] {
         // No element tries so often that it wraps.
         self.number = self.number.wrapping_add(1);
         block_of(self.seed, self.index, self.number)
     }
 
+    #[inline(always)]
     fn uniform(&mut self) -> f64 {
         let [a, b, _, _] = self.next();
         unit(word(a, b))
     }
 
+    #[inline(always)]
     fn normal(&mut self) -> f64 {
         let (u, angle) = polar_of(self.next());
         radius(u) * cos(angle)

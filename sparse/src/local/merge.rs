@@ -2,6 +2,7 @@
 //!
 //! Which of two columns comes first cannot be predicted, so the loops have no branches on it: they
 //! write what either may bring, and go on in one row or in both by adding the outcome of a comparison.
+//! Rows with the same columns, as matrices from one grid have, are compared and copied as a whole.
 
 use super::rows::Rows;
 use sparsefuse_kernels::Numeric;
@@ -16,6 +17,9 @@ pub(crate) struct Terms<B, L, R> {
 /// How many columns two ascending lists have in common.
 #[inline(always)]
 pub(crate) fn count_common(left: &[u32], right: &[u32]) -> usize {
+    if left == right {
+        return left.len();
+    }
     let (mut i, mut j, mut common) = (0, 0, 0);
     while i < left.len() && j < right.len() {
         let (a, b) = (left[i], right[j]);
@@ -37,6 +41,9 @@ pub(crate) fn unite<T: Numeric>(
 ) -> usize {
     let (left_crd, left_vals) = (left.columns(row), left.values(row));
     let (right_crd, right_vals) = (right.columns(row), right.values(row));
+    if left_crd == right_crd {
+        return of_both((left_crd, left_vals, right_vals), (crd, vals), &terms.both);
+    }
     let (mut i, mut j, mut at) = (0, 0, 0);
     while i < left_crd.len() && j < right_crd.len() {
         let (a, b) = (left_crd[i], right_crd[j]);
@@ -69,6 +76,9 @@ pub(crate) fn intersect<T: Numeric>(
 ) -> usize {
     let (left_crd, left_vals) = (left.columns(row), left.values(row));
     let (right_crd, right_vals) = (right.columns(row), right.values(row));
+    if left_crd == right_crd {
+        return of_both((left_crd, left_vals, right_vals), (crd, vals), both);
+    }
     let (mut i, mut j, mut at) = (0, 0, 0);
     while at < crd.len() && i < left_crd.len() && j < right_crd.len() {
         let (a, b) = (left_crd[i], right_crd[j]);
@@ -78,6 +88,20 @@ pub(crate) fn intersect<T: Numeric>(
         j += usize::from(b <= a);
     }
     at
+}
+
+/// Writes these columns, with what becomes of the values that two rows have there.
+#[inline(always)]
+fn of_both<T: Numeric>(
+    (columns, left, right): (&[u32], &[T], &[T]),
+    (crd, vals): (&mut [u32], &mut [T]),
+    both: impl Fn(T, T) -> T,
+) -> usize {
+    crd[..columns.len()].copy_from_slice(columns);
+    for (made, (&x, &y)) in vals.iter_mut().zip(left.iter().zip(right)) {
+        *made = both(x, y);
+    }
+    columns.len()
 }
 
 #[cfg(test)]
@@ -113,5 +137,27 @@ mod tests {
         let made = intersect(both, 0, (&mut *crd, &mut *vals), |x, y| x * y);
         assert_eq!(made, common);
         assert_eq!((&*crd, &*vals), (&[4][..], &[40.0][..]));
+    }
+
+    #[test]
+    fn rows_with_the_same_columns() {
+        let (pos, columns) = ([0, 3], [1, 4, 5]);
+        let rows = |vals| Rows {
+            pos: &pos,
+            crd: &columns,
+            vals,
+        };
+        let both = (rows(&[1.0, 2.0, 3.0]), rows(&[10.0, 20.0, 30.0]));
+        assert_eq!(count_common(&columns, &columns), 3);
+        let (mut crd, mut vals) = ([0; 3], [0.0; 3]);
+        let terms = Terms {
+            both: |x, y| x + y,
+            left: |x: f64| x,
+            right: |y| y,
+        };
+        assert_eq!(unite(both, 0, (&mut crd, &mut vals), &terms), 3);
+        assert_eq!((crd, vals), (columns, [11.0, 22.0, 33.0]));
+        let made = intersect(both, 0, (&mut crd, &mut vals), |x, y| x * y);
+        assert_eq!((made, crd, vals), (3, columns, [10.0, 40.0, 90.0]));
     }
 }

@@ -241,11 +241,10 @@ impl<T: Numeric> LocalRows<T> {
     /// The entries, row by row; the rows are all rows of a matrix.
     pub(crate) fn into_triplets(self, n_cols: usize) -> Result<Triplets<T>, Error> {
         let n_rows = self.pos.len() - 1;
-        let counts = self.pos.windows(2).map(|pair| (pair[1] - pair[0]) as usize);
-        let rows = counts
-            .enumerate()
-            .flat_map(|(row, count)| std::iter::repeat_n(row as u32, count))
-            .collect();
+        let mut rows = reserve(self.crd.len())?;
+        for (row, &end) in self.pos[1..].iter().enumerate() {
+            rows.resize(end as usize, row as u32);
+        }
         Triplets::from_parts(n_rows, n_cols, rows, self.crd, self.vals).map_err(|error| {
             Error::argument("to_triplets", "entries of a matrix", error.to_string())
         })

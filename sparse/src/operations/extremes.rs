@@ -77,7 +77,7 @@ impl<T: Numeric + PartialOrd> Csr<T> {
     fn extreme(
         &self,
         op: &'static str,
-        beats: fn(&T, &T) -> bool,
+        beats: impl Fn(&T, &T) -> bool + Copy,
     ) -> Result<(usize, usize), Error> {
         let (n_rows, n_cols) = self.shape();
         if n_rows == 0 || n_cols == 0 {
@@ -107,7 +107,7 @@ impl<T: Numeric + PartialOrd> Csr<T> {
 fn extreme_of_rows<T: Numeric>(
     rows: Rows<'_, T>,
     (first, n_cols): (usize, usize),
-    beats: fn(&T, &T) -> bool,
+    beats: impl Fn(&T, &T) -> bool,
 ) -> Option<Place<T>> {
     let mut best: Option<Place<T>> = None;
     let mut try_next = |value: T, row: usize, column: usize| match &best {
@@ -117,11 +117,13 @@ fn extreme_of_rows<T: Numeric>(
     // Of the elements that are not stored only the first one matters.
     let mut is_full_so_far = true;
     for row in 0..rows.len() {
+        if !is_full_so_far {
+            let entries = rows.row(row);
+            entries.for_each(|(column, value)| try_next(value, row, column as usize));
+            continue;
+        }
         let columns = rows.columns(row);
-        let missing = match is_full_so_far && columns.len() < n_cols {
-            true => Some(first_missing(columns)),
-            false => None,
-        };
+        let missing = (columns.len() < n_cols).then(|| first_missing(columns));
         for (column, value) in rows.row(row) {
             let column = column as usize;
             if missing.is_some_and(|missing| is_full_so_far && missing < column) {
