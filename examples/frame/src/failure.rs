@@ -1,6 +1,6 @@
 //! Why an example could not do what it was asked for.
 
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, ErrorKind};
 use std::fmt;
 
 /// Why an example could not do what it was asked for; its text is one sentence.
@@ -12,6 +12,28 @@ pub enum Failure {
     Input(String),
     /// The library refused.
     Library(Error),
+}
+
+impl Failure {
+    /// Whether a process that is not the first one should say it: it alone knows what has become of its
+    /// memory and its threads, whereas all processes find bad input alike.
+    pub(crate) fn is_of_one_process(&self) -> bool {
+        match self {
+            Self::Library(error) => {
+                let mut cause = error;
+                while let ErrorKind::Poisoned { cause: first, .. } = cause.kind() {
+                    cause = first;
+                }
+                matches!(
+                    cause.kind(),
+                    ErrorKind::OutOfMemory { .. }
+                        | ErrorKind::Refused { .. }
+                        | ErrorKind::Panic { .. }
+                )
+            }
+            Self::Options(_) | Self::Input(_) => false,
+        }
+    }
 }
 
 impl fmt::Display for Failure {

@@ -46,7 +46,7 @@ pub(crate) fn main(
             }
             ExitCode::SUCCESS
         }
-        Err(failure) if is_first => complain(about, &failure),
+        Err(failure) if is_first || failure.is_of_one_process() => complain(about, &failure),
         Err(_) => ExitCode::from(BAD_INPUT),
     }
 }

@@ -179,7 +179,7 @@ pub fn eigsh<T: Field>(
     };
     let found = find(OP, &operator, Some(inner), &search, order)?;
     let eigen = finish(a, Some(&mass.matrix), found, |theta| theta)?;
-    let eigen = judged(a, Some(&mass.matrix), eigen, options.tol)?;
+    let eigen = judged(a, Some(&mass.matrix), eigen, options.tol, 0.0)?;
     Ok(scale::multiplied(eigen, power, mass.power))
 }
 
