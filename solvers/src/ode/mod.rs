@@ -15,6 +15,8 @@ mod root;
 mod sampling;
 mod solve;
 mod tableau;
+mod trajectory;
 
 pub use options::{Crossing, Event, IvpOptions, Jacobian, OfState, Output, Scheme};
-pub use solve::{IvpEnd, Trajectory, solve_ivp};
+pub use solve::solve_ivp;
+pub use trajectory::{IvpEnd, Trajectory};

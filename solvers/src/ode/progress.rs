@@ -1,6 +1,6 @@
 //! How far an integration has come.
 
-use super::solve::IvpEnd;
+use super::trajectory::IvpEnd;
 use sparsefuse_dense::Array;
 
 /// Time and state, and where they are to go.

@@ -2,7 +2,7 @@
 
 use super::options::{Crossing, Event, Output};
 use super::progress::Progress;
-use super::solve::IvpEnd;
+use super::trajectory::IvpEnd;
 use sparsefuse_dense::Array;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;

@@ -7,62 +7,13 @@ use super::progress::{Progress, Tried};
 use super::rhs::Rhs;
 use super::sampling::Sampling;
 use super::tableau::{ORDER_3, ORDER_5, ORDER_8};
+use super::trajectory::{IvpEnd, Trajectory};
 use sparsefuse_dense::Array;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
 use std::ops::ControlFlow;
 
 const OP: &str = "solve_ivp";
-
-/// What an integration has found.
-#[derive(Clone, Debug)]
-pub struct Trajectory<T, const D: usize> {
-    /// The times of the states that were asked for.
-    pub times: Vec<f64>,
-    /// These states.
-    pub states: Vec<Array<T, D>>,
-    /// The time that was reached: the end, or where the integration ended before.
-    pub t: f64,
-    /// The state at that time.
-    pub y: Array<T, D>,
-    /// Why it ended.
-    pub end: IvpEnd,
-    /// The times of each event, and the states at them.
-    pub events: Vec<Vec<(f64, Array<T, D>)>>,
-    /// The steps.
-    pub steps: usize,
-    /// The steps that were tried and were too long.
-    pub rejected: usize,
-    /// The evaluations of f.
-    pub evaluations: usize,
-    /// The factorisations of matrices.
-    pub factorizations: usize,
-}
-
-/// Why an integration ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum IvpEnd {
-    /// It has reached the time that was asked for.
-    Reached,
-    /// An event was the last, that with this number.
-    Event(usize),
-    /// The monitor asked for it.
-    Stopped,
-    /// The error is too large with steps that hardly change the time: the state grows without bound, the
-    /// slopes jump, are infinite or not a number, or the tolerances ask for more than the precision.
-    StepTooShort,
-    /// There were as many steps as were allowed.
-    StepLimit,
-}
-
-impl<T, const D: usize> Trajectory<T, D> {
-    /// Whether the integration went where it was to go: to the end, or to a last event.
-    #[must_use]
-    pub fn succeeded(&self) -> bool {
-        matches!(self.end, IvpEnd::Reached | IvpEnd::Event(_))
-    }
-}
 
 /// A method with its state.
 enum Stepper<'a, T, const D: usize> {

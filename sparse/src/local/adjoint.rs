@@ -20,7 +20,6 @@ use sparsefuse_kernels::Numeric;
 use sparsefuse_kernels::isa::{Computation, prefetch_all};
 use sparsefuse_runtime::{Error, reserve};
 use std::ops::Range;
-use std::slice::from_ref;
 
 /// Runs of fewer rows are gone through entry by entry.
 const SHORTEST: usize = 32;
@@ -29,9 +28,6 @@ const SHORTEST: usize = 32;
 const BLOCK: usize = 512;
 /// The same of a run whose values are put side by side.
 const SHORT_BLOCK: usize = 128;
-
-/// Entries between one that is added and one whose element of `y` is asked for. Rows name these anywhere.
-const AHEAD: usize = 32;
 
 /// How some rows are gone through; see the module's text.
 #[derive(Debug)]
@@ -260,7 +256,6 @@ impl<T: Numeric> Computation for Part<'_, T> {
                     let places = starts[*first..].iter().zip(&ends[*first..]);
                     for (&x, (&start, &end)) in x[rows].iter().zip(places) {
                         let entries = start as usize..end as usize;
-                        ask_for(y, named(crd, &entries), cols.start);
                         let columns = crd[entries.clone()].iter();
                         for (&col, &value) in columns.zip(&vals[entries]) {
                             let y = &mut y[col as usize - cols.start];
@@ -271,23 +266,6 @@ impl<T: Numeric> Computation for Part<'_, T> {
             }
         }
         y[begun..].fill(T::ZERO);
-    }
-}
-
-/// The columns of as many entries as these, [`AHEAD`] behind them.
-#[inline(always)]
-fn named<'a>(crd: &'a [u32], entries: &Range<usize>) -> &'a [u32] {
-    let ahead = entries.start + AHEAD..entries.end + AHEAD;
-    crd.get(ahead).unwrap_or_default()
-}
-
-/// Asks for elements of `y` that columns name, where they are among those of the thread.
-#[inline(always)]
-fn ask_for<T>(y: &[T], columns: &[u32], first: usize) {
-    for &col in columns {
-        if let Some(y) = y.get((col as usize).wrapping_sub(first)) {
-            prefetch_all(from_ref(y));
-        }
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct Terms<B, L, R> {
 /// How many columns two ascending lists have in common.
 #[inline(always)]
 pub(crate) fn count_common(left: &[u32], right: &[u32]) -> usize {
-    if left == right {
+    if are_equal(left, right) {
         return left.len();
     }
     let (mut i, mut j, mut common) = (0, 0, 0);
@@ -41,7 +41,7 @@ pub(crate) fn unite<T: Numeric>(
 ) -> usize {
     let (left_crd, left_vals) = (left.columns(row), left.values(row));
     let (right_crd, right_vals) = (right.columns(row), right.values(row));
-    if left_crd == right_crd {
+    if are_equal(left_crd, right_crd) {
         return of_both((left_crd, left_vals, right_vals), (crd, vals), &terms.both);
     }
     let (mut i, mut j, mut at) = (0, 0, 0);
@@ -76,7 +76,7 @@ pub(crate) fn intersect<T: Numeric>(
 ) -> usize {
     let (left_crd, left_vals) = (left.columns(row), left.values(row));
     let (right_crd, right_vals) = (right.columns(row), right.values(row));
-    if left_crd == right_crd {
+    if are_equal(left_crd, right_crd) {
         return of_both((left_crd, left_vals, right_vals), (crd, vals), both);
     }
     let (mut i, mut j, mut at) = (0, 0, 0);
@@ -88,6 +88,13 @@ pub(crate) fn intersect<T: Numeric>(
         j += usize::from(b <= a);
     }
     at
+}
+
+/// Whether two rows have the same columns. Most that have not differ in their first or their number,
+/// which is seen without a call.
+#[inline(always)]
+fn are_equal(left: &[u32], right: &[u32]) -> bool {
+    left.len() == right.len() && left.first() == right.first() && left == right
 }
 
 /// Writes these columns, with what becomes of the values that two rows have there.
