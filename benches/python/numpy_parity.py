@@ -29,7 +29,7 @@ TAIL = """
 | NumPy | instead |
 |---|---|
 | elements of 8 and 16 bits, text, records, dates | |
-| `np.gradient` of all axes at once, or with `edge_order=2` | `gradient` for each axis |
+| `np.gradient` without an axis, or with `edge_order=2` | `gradient` for each axis |
 | `np.unique` with `return_index` | `argsort` and `unique_counts` |
 
 Arrays have up to four dimensions.
