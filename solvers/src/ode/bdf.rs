@@ -14,9 +14,10 @@
 
 use super::newton::{Newton, Solved};
 use super::options::Jacobian;
-use super::progress::{Progress, Tried};
-use super::rhs::{Rhs, mean};
+use super::progress::{AFTER_A_STEP, LEAST_FACTOR, MOST_FACTOR, Progress};
+use super::rhs::{Rhs, norm};
 use super::root::root;
+use super::trajectory::IvpEnd;
 use sparsefuse_dense::Array;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -24,12 +25,8 @@ use sparsefuse_runtime::Error;
 const MOST_ORDER: usize = 5;
 /// What makes each order more accurate, at the price of some stability.
 const KAPPA: [f64; MOST_ORDER + 1] = [0.0, -0.1850, -1.0 / 9.0, -0.0823, -0.0415, 0.0];
-/// A step that was too long is tried again with at least this part of it,
-const LEAST_FACTOR: f64 = 0.2;
-/// with this where Newton's method did not converge;
+/// A step for which Newton's method did not converge is tried again with this part of it.
 const FACTOR_WITHOUT_CONVERGENCE: f64 = 0.5;
-/// and what follows is at most this many times as long.
-const MOST_FACTOR: f64 = 10.0;
 
 /// The method with what it holds between steps.
 pub(super) struct Bdf<'a, T, const D: usize> {
@@ -75,18 +72,18 @@ impl<'a, T: Field, const D: usize> Bdf<'a, T, D> {
         })
     }
 
-    /// One step, as long as the error allows; tries as often as it takes.
+    /// As that of an explicit method.
     pub(super) fn step(
         &mut self,
         rhs: &mut Rhs<'_, T, D>,
         at: &mut Progress<T, D>,
-    ) -> Result<Tried, Error> {
+    ) -> Result<Option<IvpEnd>, Error> {
         self.newton.begin_step();
         let mut is_again = false;
         loop {
             let h = match at.next_try(self.length, is_again) {
                 Ok(h) => h,
-                Err(end) => return Ok(end),
+                Err(end) => return Ok(Some(end)),
             };
             is_again = true;
             if h.abs() != self.length {
@@ -110,7 +107,7 @@ impl<'a, T: Field, const D: usize> Bdf<'a, T, D> {
             let most = Newton::<T, D>::MOST_ROUNDS as f64;
             let safety = 0.9 * (2.0 * most + 1.0) / (2.0 * most + rounds);
             let allowed = rhs.allowed(&y.abs());
-            let error = norm(error_constant(order), &change, &allowed)?;
+            let error = error_constant(order).abs() * norm(&change, &allowed)?;
             if !(error <= 1.0) {
                 // The factors still serve, though c is another: Newton's method has converged by them.
                 let factor = safety / root(error, order as u32 + 1);
@@ -125,7 +122,7 @@ impl<'a, T: Field, const D: usize> Bdf<'a, T, D> {
             if self.equal_steps > order {
                 self.choose(error, safety, &allowed)?;
             }
-            return Ok(Tried::Done);
+            return Ok(None);
         }
     }
 
@@ -157,7 +154,7 @@ impl<'a, T: Field, const D: usize> Bdf<'a, T, D> {
         let order = self.order;
         let error_of = |other: usize| {
             let difference = &self.differences[other + 1];
-            norm(error_constant(other), difference, allowed)
+            Ok::<_, Error>(error_constant(other).abs() * norm(difference, allowed)?)
         };
         let below = match order > 1 {
             true => error_of(order - 1)?,
@@ -206,13 +203,10 @@ impl<'a, T: Field, const D: usize> Bdf<'a, T, D> {
         sum(differences, |k| weights[k])
     }
 
-    pub(super) fn factorizations(&self) -> usize {
-        self.newton.factorizations()
+    pub(super) fn factorisations(&self) -> usize {
+        self.newton.factorisations()
     }
 }
-
-/// Why there is one.
-const AFTER_A_STEP: &str = "times within a step are asked for after a step";
 
 /// The weights of the differences up to an order in those for steps `factor` times as long: column k has
 /// those of the k-th one.
@@ -249,14 +243,4 @@ fn sum<T: Field, const D: usize>(
     let rest = rest.map(|(k, array)| (T::from_f64(weight(k)), array));
     let rest: Vec<_> = rest.filter(|(weight, _)| *weight != T::ZERO).collect();
     first.try_plus_multiples(&rest)
-}
-
-/// The norm of a multiple of an array, by what is allowed.
-fn norm<T: Field, const D: usize>(
-    factor: f64,
-    array: &Array<T, D>,
-    allowed: &Array<T::Real, D>,
-) -> Result<f64, Error> {
-    let squares = (array.abs() / allowed).sum_of_squares();
-    Ok(factor.abs() * mean(squares.get()?, array.len()))
 }

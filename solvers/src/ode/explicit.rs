@@ -1,22 +1,16 @@
 //! Steps of explicit methods of Runge and Kutta.
 
-use super::progress::{Progress, Tried};
+use super::progress::{AFTER_A_STEP, LEAST_FACTOR, MOST_FACTOR, Progress};
 use super::rhs::{Rhs, mean};
 use super::root::root;
 use super::tableau::{Between, Tableau};
+use super::trajectory::IvpEnd;
 use sparsefuse_dense::Array;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
 
 /// A step aims at this part of the error that is allowed.
 const SAFETY: f64 = 0.9;
-/// A step is at least this many times as long as the last one tried,
-const LEAST_FACTOR: f64 = 0.2;
-/// and at most this.
-const MOST_FACTOR: f64 = 10.0;
-
-/// Why there is one.
-const AFTER_A_STEP: &str = "times within a step are asked for after a step";
 
 /// A method with what it holds between steps.
 pub(super) struct Explicit<T, const D: usize> {
@@ -47,18 +41,19 @@ impl<T: Field, const D: usize> Explicit<T, D> {
         }
     }
 
-    /// One step from `t` and `y` on, as long as the error allows; tries as often as it takes.
+    /// One step from `t` and `y` on, as long as the error allows; tries as often as it takes. Why the
+    /// integration cannot go on, if so.
     pub(super) fn step(
         &mut self,
         rhs: &mut Rhs<'_, T, D>,
         at: &mut Progress<T, D>,
-    ) -> Result<Tried, Error> {
+    ) -> Result<Option<IvpEnd>, Error> {
         let tableau = self.tableau;
         let mut is_again = false;
         loop {
             let h = match at.next_try(self.length, is_again) {
                 Ok(h) => h,
-                Err(end) => return Ok(end),
+                Err(end) => return Ok(Some(end)),
             };
             let mut slopes = vec![self.slope.clone()];
             for (node, weights) in tableau.nodes.iter().zip(tableau.stages) {
@@ -83,7 +78,7 @@ impl<T: Field, const D: usize> Explicit<T, D> {
                     has_all_slopes: false,
                 });
                 at.t = t;
-                return Ok(Tried::Done);
+                return Ok(None);
             }
             // Here the error may be no number.
             self.length = h.abs() * factor.max(LEAST_FACTOR);

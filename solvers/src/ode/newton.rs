@@ -2,7 +2,7 @@
 
 use super::options::Jacobian;
 use super::progress::Progress;
-use super::rhs::{Rhs, mean};
+use super::rhs::{Rhs, norm, real};
 use crate::krylov::gmres_with;
 use crate::operator::LinearOperator;
 use crate::preconditioners::{Direct, Preconditioner, is_singular, splu};
@@ -29,7 +29,7 @@ pub(super) struct Newton<'a, T, const D: usize> {
     /// The factors of I - c J, whether they are those of the present c and J, and their number so far.
     factors: Option<Direct<T>>,
     is_fresh: bool,
-    factorizations: usize,
+    factorisations: usize,
     tolerance: f64,
 }
 
@@ -59,15 +59,18 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
             is_present: false,
             factors: None,
             is_fresh: false,
-            factorizations: 0,
+            factorisations: 0,
             tolerance: (10.0 * epsilon / rhs.rtol).max(rhs.rtol.sqrt().min(0.03)),
         };
-        newton.look(at.t, &at.y)?;
+        if !newton.look(at.t, &at.y)? && !matches!(newton.jacobian, Jacobian::Differences) {
+            let expected = "a Jacobian that is finite at the begin";
+            return Err(Error::argument(OP, expected, "one that is not"));
+        }
         Ok(newton)
     }
 
-    pub(super) fn factorizations(&self) -> usize {
-        self.factorizations
+    pub(super) fn factorisations(&self) -> usize {
+        self.factorisations
     }
 
     /// A step begins: the Jacobian may be an old one.
@@ -80,7 +83,8 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
         self.is_fresh = false;
     }
 
-    /// Takes the Jacobian at this state; whether it is another one than before.
+    /// Takes the Jacobian at this state; whether it is another one than before. One that is not finite,
+    /// as of a state that was predicted far away, is not taken.
     fn look(&mut self, t: f64, y: &Array<T, D>) -> Result<bool, Error> {
         let matrix = match &mut self.jacobian {
             Jacobian::Differences => return Ok(false),
@@ -93,6 +97,9 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
             let (rows, columns) = matrix.shape();
             let found = Shape::new(&[rows, columns]);
             return Err(Error::shape(OP, Shape::new(&[n, n]), found));
+        }
+        if matrix.values().first_not_finite()?.is_some() {
+            return Ok(false);
         }
         let identity = match self.matrix.take() {
             Some((_, identity)) => identity,
@@ -132,7 +139,7 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
             return Ok(self.factors.is_some());
         }
         self.is_fresh = true;
-        self.factorizations += 1;
+        self.factorisations += 1;
         let system = identity.linear_combination(T::ONE, matrix, T::from_f64(-c))?;
         if let Some(factors) = &mut self.factors
             && factors.update(&system).is_ok()
@@ -166,8 +173,7 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
             let Some(more) = self.solve_linear(rhs, (t, &y, slope), c, residual)? else {
                 return Ok(Solved::Failed);
             };
-            let size = (more.abs() / &allowed).sum_of_squares();
-            let size = mean(size.get()?, y.len());
+            let size = norm(&more, &allowed)?;
             let rate = last.map(|last| size / last);
             let rest = (Self::MOST_ROUNDS + 1 - round) as i32;
             let is_hopeless = |rate: f64| {
@@ -214,7 +220,9 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
                     return Ok(None);
                 }
                 let system = Differences {
-                    size: y.norm2() + T::Real::ONE,
+                    size: y.norm2()
+                        + (&slope * T::from_f64(c)).norm2()
+                        + real::<T>(rhs.atol * (y.len() as f64).sqrt()),
                     at: RefCell::new(rhs),
                     t,
                     y,
@@ -243,7 +251,7 @@ struct Differences<'d, 'r, T: Field, const D: usize> {
     y: &'d Array<T, D>,
     slope: Array<T, D>,
     c: f64,
-    /// About the size of the state.
+    /// About the size of the state, or of its change, or of what counts of either.
     size: Scalar<T::Real>,
 }
 

@@ -3,6 +3,13 @@
 use super::trajectory::IvpEnd;
 use sparsefuse_dense::Array;
 
+/// A step that is tried again is at least this many times as long as it was,
+pub(super) const LEAST_FACTOR: f64 = 0.2;
+/// and one that follows at most this many times.
+pub(super) const MOST_FACTOR: f64 = 10.0;
+/// Why there is a last step.
+pub(super) const AFTER_A_STEP: &str = "times within a step are asked for after a step";
+
 /// Time and state, and where they are to go.
 pub(super) struct Progress<T, const D: usize> {
     pub(super) t: f64,
@@ -14,14 +21,6 @@ pub(super) struct Progress<T, const D: usize> {
     most_steps: usize,
     /// Steps that have been tried.
     pub(super) tries: usize,
-}
-
-/// What has become of a step.
-pub(super) enum Tried {
-    /// It is done; time and state are those at its end.
-    Done,
-    /// The integration cannot go on.
-    Over(IvpEnd),
 }
 
 impl<T, const D: usize> Progress<T, D> {
@@ -46,13 +45,13 @@ impl<T, const D: usize> Progress<T, D> {
     /// How far to go at the next try of a step, with a sign: about `length`, but not beyond the end, and
     /// not so little that the time would not change. What is too short when it is tried again is the end
     /// of the integration.
-    pub(super) fn next_try(&mut self, length: f64, is_again: bool) -> Result<f64, Tried> {
+    pub(super) fn next_try(&mut self, length: f64, is_again: bool) -> Result<f64, IvpEnd> {
         let least = 10.0 * self.rounding();
         if is_again && length < least {
-            return Err(Tried::Over(IvpEnd::StepTooShort));
+            return Err(IvpEnd::StepTooShort);
         }
         if self.tries == self.most_steps {
-            return Err(Tried::Over(IvpEnd::StepLimit));
+            return Err(IvpEnd::StepLimit);
         }
         self.tries += 1;
         let h = self.towards * length.min(self.longest_step).max(least);

@@ -72,14 +72,22 @@ impl<'a, T: Field, const D: usize> Rhs<'a, T, D> {
         let tried = tried.min(span);
         let next = y + slope * T::from_f64(tried * towards);
         let change = self.slope(t + tried * towards, &next)? - slope;
-        let of_change = (change.abs() / &allowed).sum_of_squares();
-        let of_change = mean(of_change.get()?, y.len()) / tried;
+        let of_change = norm(&change, &allowed)? / tried;
         let step = match of_slope <= 1e-15 && of_change <= 1e-15 {
             true => (tried * 1e-3).max(1e-6),
             false => root(0.01 / of_slope.max(of_change), error_order + 1),
         };
         Ok(step.min(100.0 * tried).min(span).min(longest))
     }
+}
+
+/// The norm of an array by what is allowed for each element.
+pub(super) fn norm<T: Field, const D: usize>(
+    array: &Array<T, D>,
+    allowed: &Array<T::Real, D>,
+) -> Result<f64, Error> {
+    let squares = (array.abs() / allowed).sum_of_squares();
+    Ok(mean(squares.get()?, array.len()))
 }
 
 /// The root of the mean of squares.

@@ -99,7 +99,7 @@ impl<'a, T: Field, const D: usize> Sampling<'a, T, D> {
             let value = (event.value)(at.t, &at.y)?;
             let last = std::mem::replace(&mut self.values[number], value);
             let is_crossing = match event.crossing {
-                Crossing::Any => last * value < 0.0 || last != 0.0 && value == 0.0,
+                Crossing::Any => last < 0.0 && value >= 0.0 || last > 0.0 && value <= 0.0,
                 Crossing::Rising => last < 0.0 && value >= 0.0,
                 Crossing::Falling => last > 0.0 && value <= 0.0,
             };

@@ -3,7 +3,7 @@
 use super::bdf::Bdf;
 use super::explicit::Explicit;
 use super::options::{IvpOptions, Jacobian, OfState, Scheme};
-use super::progress::{Progress, Tried};
+use super::progress::Progress;
 use super::rhs::Rhs;
 use super::sampling::Sampling;
 use super::tableau::{ORDER_3, ORDER_5, ORDER_8};
@@ -73,7 +73,8 @@ enum Stepper<'a, T, const D: usize> {
 /// ```
 ///
 /// Steps are chosen as by SciPy, with the same constants, from norms whose bits are the same on any number
-/// of threads and ranks. An explicit scheme holds a slope for each of its stages, BDF eight states and
+/// of threads and ranks; those of a scheme with complete factors depend on the instruction set of the
+/// machine, as the factors do. An explicit scheme holds a slope for each of its stages, BDF eight states and
 /// the factors of a matrix. What [`IvpOptions::output`] asks for is held besides.
 ///
 /// # Errors
@@ -115,8 +116,8 @@ fn integrate<T: Field, const D: usize>(
             }
         };
         let before = at.t;
-        if let Tried::Over(end) = stepper.step(&mut rhs, &mut at)? {
-            stop = Some(end);
+        stop = stepper.step(&mut rhs, &mut at)?;
+        if stop.is_some() {
             break;
         }
         steps += 1;
@@ -139,7 +140,7 @@ fn integrate<T: Field, const D: usize>(
         steps,
         rejected: at.tries - steps,
         evaluations: rhs.evaluations,
-        factorizations: stepper.map_or(0, |stepper| stepper.factorizations()),
+        factorisations: stepper.map_or(0, |stepper| stepper.factorisations()),
     })
 }
 
@@ -209,7 +210,11 @@ impl<'a, T: Field, const D: usize> Stepper<'a, T, D> {
         })
     }
 
-    fn step(&mut self, rhs: &mut Rhs<'_, T, D>, at: &mut Progress<T, D>) -> Result<Tried, Error> {
+    fn step(
+        &mut self,
+        rhs: &mut Rhs<'_, T, D>,
+        at: &mut Progress<T, D>,
+    ) -> Result<Option<IvpEnd>, Error> {
         match self {
             Self::Explicit(explicit) => explicit.step(rhs, at),
             Self::Bdf(bdf) => bdf.step(rhs, at),
@@ -224,10 +229,10 @@ impl<'a, T: Field, const D: usize> Stepper<'a, T, D> {
         }
     }
 
-    fn factorizations(&self) -> usize {
+    fn factorisations(&self) -> usize {
         match self {
             Self::Explicit(_) => 0,
-            Self::Bdf(bdf) => bdf.factorizations(),
+            Self::Bdf(bdf) => bdf.factorisations(),
         }
     }
 }

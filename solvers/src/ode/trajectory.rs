@@ -24,7 +24,7 @@ pub struct Trajectory<T, const D: usize> {
     /// The evaluations of f.
     pub evaluations: usize,
     /// The factorisations of matrices.
-    pub factorizations: usize,
+    pub factorisations: usize,
 }
 
 /// Why an integration ended.

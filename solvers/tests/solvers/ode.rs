@@ -164,7 +164,7 @@ fn steps_are_those_of_scipy() {
         let problem = problems.find(|problem| problem.name == name).unwrap();
         let solved = solve(problem, scheme, Output::End).unwrap();
         assert_eq!(solved.end, IvpEnd::Reached);
-        let found = (solved.steps, solved.evaluations, solved.factorizations);
+        let found = (solved.steps, solved.evaluations, solved.factorisations);
         assert_eq!(found, counts, "{name} {scheme:?}");
         let near = |y: &Vector<f64>, expected: [f64; 2]| {
             for (y, expected) in y.to_vec().unwrap().iter().zip(expected) {
@@ -460,4 +460,64 @@ fn bad_input_is_refused() {
     let options = IvpOptions::default();
     let error = solve_ivp(|_, _| Ok(Vector::ones([3])), span, &y, options).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Shape { .. }), "{error}");
+}
+
+/// Steps do not depend on the scale of the state and of `atol`; by powers of 2 no digit does.
+#[test]
+fn any_scale_of_the_state() {
+    let of_scale = |scheme: Scheme, scale: f64| {
+        let (a, begin) = heat::<f64>(6).unwrap();
+        let slope = |_: f64, y: &Vector<f64>| Ok(&a * y + y * y * (10.0 / scale));
+        // Its values are so small that the product of two of them would be 0.
+        let mut value = |_: f64, y: &Vector<f64>| Ok((y.max().get()? / scale - 0.5) * 1e-200);
+        let options = IvpOptions {
+            scheme,
+            atol: 1e-6 * scale,
+            events: vec![Event {
+                value: &mut value,
+                crossing: Crossing::Any,
+                is_last: true,
+            }],
+            ..IvpOptions::default()
+        };
+        let begin = begin * (0.75 * scale);
+        let solved = solve_ivp(slope, (0.0, 1.0), &begin, options).unwrap();
+        assert_eq!(solved.end, IvpEnd::Event(0), "{scheme:?} {scale:e}");
+        let y = (&solved.y / scale).to_vec().unwrap();
+        (solved.steps, solved.evaluations, solved.t.to_bits(), y)
+    };
+    for scheme in SCHEMES {
+        let expected = of_scale(scheme, 1.0);
+        for exponent in [-80, 60] {
+            assert_eq!(
+                of_scale(scheme, 2f64.powi(exponent)),
+                expected,
+                "{scheme:?}"
+            );
+        }
+    }
+}
+
+/// A Jacobian that is infinite where a step was predicted to lead makes the step shorter.
+#[test]
+fn jacobians_that_are_not_finite() {
+    let integrate = |bad: f64| {
+        let mut jacobian = |t: f64, y: &Vector<f64>| {
+            let of_square = &(y * -2.0);
+            let entry = if t > bad { f64::INFINITY } else { 1.0 };
+            Csr::identity(1)?.with_values(of_square * entry)
+        };
+        let options = IvpOptions {
+            scheme: Scheme::Bdf,
+            jacobian: Jacobian::Function(&mut jacobian),
+            ..IvpOptions::default()
+        };
+        let begin = Vector::from_vec(vec![50.0]);
+        solve_ivp(|_, y| Ok(-(y * y)), (0.0, 1.0), &begin, options)
+    };
+    let solved = integrate(0.0).unwrap();
+    assert_eq!(solved.end, IvpEnd::Reached);
+    assert!((solved.y.to_vec().unwrap()[0] - 50.0 / 51.0).abs() < 1e-2);
+    let refused = integrate(-1.0).unwrap_err().to_string();
+    assert!(refused.contains("finite at the begin"), "{refused}");
 }
