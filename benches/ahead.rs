@@ -2,9 +2,9 @@
 //! each, on one thread of the runtime's. `Runtime::start` lets both go on at once, where there is a
 //! second core; `Runtime::flush` waits.
 //!
-//! `cargo bench --bench ahead`. The ways take turns; of each the median of several rounds is printed,
-//! in us a window, and how much longer it is than the longer of the two alone. The results of all
-//! ways have the same bits, which is checked.
+//! `cargo bench --bench ahead`. The ways take turns; of each the median of several rounds is
+//! printed, in us a window, and how much longer it is than the longer of the two alone. The results
+//! of all ways have the same bits, which is checked.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark fails where it panics")]
 

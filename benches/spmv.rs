@@ -1,8 +1,8 @@
 //! Products of sparse matrices and vectors, beside those of `sprs` and `faer` on one thread.
 //!
 //! `cargo bench --bench spmv`. The bytes per second count the same bytes for everyone: those of the
-//! matrix with 8-byte positions, 4-byte columns and 8-byte values, and of both vectors once. (`sprs`
-//! holds 8-byte columns and so moves more.) Products are checked before they are timed.
+//! matrix with 8-byte positions, 4-byte columns and 8-byte values, and of both vectors once.
+//! (`sprs` holds 8-byte columns and so moves more.) Products are checked before they are timed.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark fails where it panics")]
 

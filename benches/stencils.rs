@@ -2,9 +2,9 @@
 //! plane, as in the Parallel Research Kernels, and the mean of 27 neighbours in a cube.
 //!
 //! `cargo bench --bench stencils`. The ways run alternately, in blocks and in native code, which is
-//! timed once it is there; of each the median step of several rounds is printed, the bytes per second
-//! of a step that reads and writes each grid once, and how much faster than one thread it is. The
-//! fields of all ways have the same bits, which is checked.
+//! timed once it is there; of each the median step of several rounds is printed, the bytes per
+//! second of a step that reads and writes each grid once, and how much faster than one thread it
+//! is. The fields of all ways have the same bits, which is checked.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark fails where it panics")]
 
@@ -70,8 +70,8 @@ fn time<const D: usize>(
     found.unwrap()[0]
 }
 
-/// Waits for the compiler, which works beside. Ranks must not look when it is ready, since all of them
-/// take equally many steps.
+/// Waits for the compiler, which works beside. Ranks must not look when it is ready, since all of
+/// them take equally many steps.
 #[expect(clippy::disallowed_methods, reason = "see above")]
 fn wait() {
     thread::sleep(COMPILATION);

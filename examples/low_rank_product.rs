@@ -33,8 +33,9 @@ pub(crate) const ABOUT: About = About {
 /// The columns of U and V.
 const RANK: usize = 4;
 
-/// A matrix with off-diagonal blocks of low rank. The rows of all blocks lie below each other: `dense`
-/// has the diagonal blocks, `u` has U(i,j) in block (i, j), and `v` has V(i,j) in block (j, i).
+/// A matrix with off-diagonal blocks of low rank. The rows of all blocks lie below each other:
+/// `dense` has the diagonal blocks, `u` has U(i,j) in block (i, j), and `v` has V(i,j) in block (j,
+/// i).
 struct LowRank {
     block: usize,
     dense: Array<f64, 2>,

@@ -82,8 +82,8 @@ impl Graph {
         }
     }
 
-    /// Where the inputs of the points of a time step lie, relative to their own place; a tree's have
-    /// no such place.
+    /// Where the inputs of the points of a time step lie, relative to their own place; a tree's
+    /// have no such place.
     fn distances(&self, t: usize) -> Vec<isize> {
         match self.pattern.as_str() {
             "stencil_1d" => (-1..=1).collect(),
@@ -190,8 +190,8 @@ fn comparison(distances: &[isize]) -> Arc<Body> {
     Body::new("compare", symbols.finish())
 }
 
-/// The graph as array code on vectors with a border, so that inputs at all distances exist; the last
-/// output of each point.
+/// The graph as array code on vectors with a border, so that inputs at all distances exist; the
+/// last output of each point.
 fn arrays(run: &Run<'_>, graph: &Graph, iterations: usize) -> Result<(Vec<i64>, f64), Error> {
     let runtime = run.runtime;
     let distances = (1..graph.steps).map(|t| graph.distances(t));

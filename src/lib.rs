@@ -15,9 +15,10 @@
 //!
 //! The same program runs on several ranks: processes that `mpiexec` or `srun` starts, with the
 //! feature `mpi` (see [`runtime::Processes`] and [`runtime::Runtime::of_processes`] for more than
-//! the default), or threads of one process ([`runtime::run_ranks`]). Long solves can be checkpointed
-//! and resumed ([`solvers::Checkpoint`]); matrices and vectors come from Matrix Market files
-//! ([`sparse::matrix_market`], [`sparse::Csr::read`]) or SciPy's ([`sparse::Csr::load_npz`]) and go to them.
+//! the default), or threads of one process ([`runtime::run_ranks`]). Long solves can be
+//! checkpointed and resumed ([`solvers::Checkpoint`]); matrices and vectors come from Matrix Market
+//! files ([`sparse::matrix_market`], [`sparse::Csr::read`]) or SciPy's ([`sparse::Csr::load_npz`])
+//! and go to them.
 
 pub use sparsefuse_dense as dense;
 pub use sparsefuse_kernels as kernels;

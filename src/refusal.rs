@@ -7,7 +7,8 @@
 //! `memory allocation of N bytes failed` and aborts. This is a complaint too, of the user's
 //! machine, so the program turns that abort into its status for complaints, and so every abort at a
 //! moment when the system refuses memory (its own library says then what it was about, as does the
-//! start of a thread); other aborts stay what they are. A program that uses the library keeps what its own language does.
+//! start of a thread); other aborts stay what they are. A program that uses the library keeps what
+//! its own language does.
 #![expect(
     unsafe_code,
     reason = "an allocator, and a handler of the signal of `abort`"
@@ -66,7 +67,8 @@ fn of_spare(layout: Layout) -> *mut u8 {
 /// Gives a block of the spare back, if it is the last.
 fn give_back(data: *mut u8, len: usize) {
     let begin = (data as usize).wrapping_sub(SPARE.0.get() as usize);
-    // Release: the next owner of the bytes comes after this one. A block that is not the last is lost.
+    // Release: the next owner of the bytes comes after this one. A block that is not the last is
+    // lost.
     let _ = USED.compare_exchange(begin + len, begin, Ordering::Release, Ordering::Relaxed);
 }
 
@@ -81,8 +83,8 @@ fn or_of_spare(data: *mut u8, layout: Layout) -> *mut u8 {
     }
 }
 
-// SAFETY: a block is the system's allocator's, which keeps the contract, or a part of the spare that
-// has one owner, aligned as asked; `is_of_spare` tells them apart. Nothing here allocates.
+// SAFETY: a block is the system's allocator's, which keeps the contract, or a part of the spare
+// that has one owner, aligned as asked; `is_of_spare` tells them apart. Nothing here allocates.
 unsafe impl GlobalAlloc for Spared {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract, which is that of the system's allocator.
@@ -154,8 +156,8 @@ mod abort {
 
     pub(super) fn install() {
         let handler: extern "C" fn(c_int) = handle;
-        // SAFETY: the handler has the type that `signal` asks for, and calls nothing but what may be
-        // called in one. If it is refused, an abort is one.
+        // SAFETY: the handler has the type that `signal` asks for, and calls nothing but what may
+        // be called in one. If it is refused, an abort is one.
         let _ = unsafe { signal(SIGABRT, handler as usize) };
     }
 

@@ -223,11 +223,11 @@ fn memory_that_one_rank_does_not_have() {
     }
 }
 
-/// Where the system refuses memory, on one rank or on all, the job ends soon with an error message: no
-/// rank waits, and no process is left behind.
+/// Where the system refuses memory, on one rank or on all, the job ends soon with an error message:
+/// no rank waits, and no process is left behind.
 ///
-/// The limit is set from outside once the ranks have met: Open MPI without the memory to begin may wait
-/// for ever.
+/// The limit is set from outside once the ranks have met: Open MPI without the memory to begin may
+/// wait for ever.
 #[test]
 #[cfg(target_os = "linux")]
 fn memory_that_the_system_refuses() {

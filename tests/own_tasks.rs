@@ -1,5 +1,5 @@
-//! The tests of the crate `examples/own-tasks`, which is a workspace of its own: run here, they need
-//! nothing compiled twice.
+//! The tests of the crate `examples/own-tasks`, which is a workspace of its own: run here, they
+//! need nothing compiled twice.
 
 #[path = "../examples/own-tasks/src/everywhere.rs"]
 mod everywhere;

@@ -402,6 +402,31 @@ fn source_files_begin_with_their_subject_and_have_one() {
 }
 
 #[test]
+fn comments_are_at_most_100_columns_wide() {
+    let mut complaints = Vec::new();
+    for file in files().iter().filter(|file| file.is_rust()) {
+        let mut is_code = false;
+        for (i, line) in file.text.lines().enumerate() {
+            let text = line.trim_start();
+            if !text.starts_with("//") {
+                is_code = false;
+                continue;
+            }
+            let text = text.trim_start_matches(['/', '!']).trim_start();
+            is_code ^= text.starts_with("```");
+            let is_prose = !is_code && !text.starts_with('|');
+            if is_prose && line.chars().count() > 100 {
+                complaints.push(format!("{}:{}", file.path, i + 1));
+            }
+        }
+    }
+    expect_none(
+        &complaints,
+        "rustfmt leaves comments as they are; break the line",
+    );
+}
+
+#[test]
 fn nothing_is_left_unfinished() {
     let unfinished = [
         concat!("todo", "!("),
@@ -538,8 +563,8 @@ fn documented_commands_of_xtask_exist() {
     );
 }
 
-/// The places that a line of a document names: of links, and of names in backticks that begin with a
-/// folder of the root.
+/// The places that a line of a document names: of links, and of names in backticks that begin with
+/// a folder of the root.
 fn named_places(line: &str) -> Vec<&str> {
     let links = line.split("](").skip(1).filter_map(|rest| {
         let link = rest.split([')', '#']).next()?;
@@ -555,7 +580,8 @@ fn named_places(line: &str) -> Vec<&str> {
     links.chain(names).collect()
 }
 
-/// A place stands in the folder of the document, or in the root; of a source the ending may be left out.
+/// A place stands in the folder of the document, or in the root; of a source the ending may be left
+/// out.
 #[test]
 fn documents_name_files_that_exist() {
     let mut unknown = Vec::new();

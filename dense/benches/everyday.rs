@@ -1,9 +1,10 @@
-//! What a program calls every day: one operation at a time, whose result is read before the next one.
+//! What a program calls every day: one operation at a time, whose result is read before the next
+//! one.
 //!
 //! `cargo bench -p sparsefuse-dense --bench everyday [-- [NAME] --len N]`: of each operation the
-//! microseconds on one thread, the shortest of its rounds, and a number made of three elements of the
-//! result. `benches/python/everyday.py` runs it and NumPy in turn with the same data, and compares the
-//! results; `benches/results/everyday.md` has figures.
+//! microseconds on one thread, the shortest of its rounds, and a number made of three elements of
+//! the result. `benches/python/everyday.py` runs it and NumPy in turn with the same data, and
+//! compares the results; `benches/results/everyday.md` has figures.
 
 use num_complex::Complex;
 use sparsefuse_dense::{Array, Element, Error, Padding, Scalar, Vector, step};
@@ -11,8 +12,8 @@ use sparsefuse_kernels::DType;
 use sparsefuse_runtime::{Config, Runtime};
 use std::time::{Duration, Instant};
 
-/// How long an operation is measured, and how long the rounds are of which the shortest counts: others may
-/// use the machine meanwhile.
+/// How long an operation is measured, and how long the rounds are of which the shortest counts:
+/// others may use the machine meanwhile.
 const MEASURED: Duration = Duration::from_millis(300);
 const ROUND: Duration = Duration::from_millis(5);
 
@@ -310,8 +311,8 @@ impl Data {
     }
 }
 
-/// Numbers between 0 and 1: the finalizer of SplitMix64 of the place. In memory of the library, whose
-/// pages are large as those of NumPy's arrays are; a vector of the program has small ones.
+/// Numbers between 0 and 1: the finalizer of SplitMix64 of the place. In memory of the library,
+/// whose pages are large as those of NumPy's arrays are; a vector of the program has small ones.
 fn uniform(len: usize, seed: u64) -> Vector<f64> {
     let number = |place: u64| {
         let mut bits = (place + (seed << 40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -1,8 +1,8 @@
-//! How long gathers and scatters by index arrays take, of 10 million elements: indices in order, near
-//! their place, anywhere, and below 1000.
+//! How long gathers and scatters by index arrays take, of 10 million elements: indices in order,
+//! near their place, anywhere, and below 1000.
 //!
-//! `cargo bench -p sparsefuse-dense --bench gathers -- 1` for one thread. Milliseconds, the shortest
-//! of seven rounds; `benches/results/gathers.md` has NumPy's beside them.
+//! `cargo bench -p sparsefuse-dense --bench gathers -- 1` for one thread. Milliseconds, the
+//! shortest of seven rounds; `benches/results/gathers.md` has NumPy's beside them.
 
 use sparsefuse_dense::{Array, Error, Vector};
 use sparsefuse_runtime::{Config, Runtime};

@@ -1,7 +1,8 @@
 //! How fast products of square matrices are.
 //!
 //! `cargo bench -p sparsefuse-dense --bench matmul`: billions of floating-point operations a second
-//! on 1 and 2 threads, the best of 7 rounds; `benches/results/matmul.md` has figures beside OpenBLAS.
+//! on 1 and 2 threads, the best of 7 rounds; `benches/results/matmul.md` has figures beside
+//! OpenBLAS.
 
 use sparsefuse_dense::{Array, Error, Field};
 use sparsefuse_runtime::{Config, Runtime};

@@ -1,8 +1,8 @@
 //! How long sorts, searches, histograms, quantiles, scans and masks take.
 //!
-//! `cargo bench -p sparsefuse-dense --bench order [-- NAME] [--len N]`: milliseconds on 1 and 2 threads,
-//! the median of 5 rounds, of ten million elements or of N. `benches/python/order.py` runs it and NumPy
-//! in turn; `benches/results/order.md` has figures.
+//! `cargo bench -p sparsefuse-dense --bench order [-- NAME] [--len N]`: milliseconds on 1 and 2
+//! threads, the median of 5 rounds, of ten million elements or of N. `benches/python/order.py` runs
+//! it and NumPy in turn; `benches/results/order.md` has figures.
 
 use sparsefuse_dense::{Array, Element, Error, Vector};
 use sparsefuse_runtime::{Config, Runtime};

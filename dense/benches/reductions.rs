@@ -1,5 +1,5 @@
-//! How long reductions along an axis take, and products with a tall matrix and its transpose, of ten
-//! million `f64`.
+//! How long reductions along an axis take, and products with a tall matrix and its transpose, of
+//! ten million `f64`.
 //!
 //! `cargo bench -p sparsefuse-dense --bench reductions [-- NAME]`: milliseconds on 1 and 2 threads,
 //! the shortest of 25 rounds that take turns; `benches/results/reductions.md` has figures.

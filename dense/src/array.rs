@@ -49,8 +49,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// If the store's elements have another type, the view is one of stores of another shape, or it,
-    /// or the store, has not `D` dimensions.
+    /// If the store's elements have another type, the view is one of stores of another shape, or
+    /// it, or the store, has not `D` dimensions.
     pub fn from_store(store: StoreHandle, view: Option<Arc<View>>) -> Result<Self, Error> {
         check_dtype::<T>("from_store", &store)?;
         if let Some(view) = &view {

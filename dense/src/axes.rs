@@ -11,8 +11,8 @@ use sparsefuse_kernels::{Element, Field, Numeric, ReduceOp};
 use sparsefuse_runtime::{Error, Shape, TaskArg};
 
 /// Methods of arrays with `$more` dimensions whose results have one less: name, its twin that
-/// returns the error, the bound of the elements, the type of the result's, and how the twin computes
-/// it from `$array` and the `$axis`.
+/// returns the error, the bound of the elements, the type of the result's, and how the twin
+/// computes it from `$array` and the `$axis`.
 macro_rules! along_an_axis {
     (
         [$($more:literal -> $less:literal),*]
@@ -69,8 +69,8 @@ along_an_axis! {
     /// The sums along an axis, which the result does not have: of a matrix those of its columns for
     /// `axis` 0, of its rows for `axis` 1. One task, which reads each element once and adds in the
     /// order of a sum of all elements, by the index along the axis. Where ranks hold rows, an axis
-    /// other than 0 moves nothing; along axis 0 of a matrix of up to 256 columns only partial results
-    /// travel, else all of the array.
+    /// other than 0 moves nothing; along axis 0 of a matrix of up to 256 columns only partial
+    /// results travel, else all of the array.
     ///
     /// The axis is kept, with length 1, by `insert_axis`:
     ///

@@ -16,10 +16,11 @@ const MADE: usize = 2;
 macro_rules! products {
     ($($d:literal)*) => {$(
         impl<T: Numeric> Array<T, $d> {
-            /// The products of matrices, which are the last two axes; the axes before them broadcast:
-            /// NumPy's `a @ b`. One task, which is not fused; elements are those of the product of two
-            /// matrices, to the bit. The matrices are shared by threads and ranks, each being computed by
-            /// one thread; where the other array has one matrix, so are the rows.
+            /// The products of matrices, which are the last two axes; the axes before them
+            /// broadcast: NumPy's `a @ b`. One task, which is not fused; elements are those of the
+            /// product of two matrices, to the bit. The matrices are shared by threads and ranks,
+            /// each being computed by one thread; where the other array has one matrix, so are the
+            /// rows.
             ///
             /// ```
             /// use sparsefuse_dense::Array;
@@ -45,9 +46,9 @@ macro_rules! products {
             ///
             /// # Errors
             ///
-            /// If matrices of `other` have not as many rows as those of this array have columns, the axes
-            /// before the last two do not broadcast, memory cannot hold the result, or the arrays belong to
-            /// two runtimes.
+            /// If matrices of `other` have not as many rows as those of this array have columns,
+            /// the axes before the last two do not broadcast, memory cannot hold the result, or the
+            /// arrays belong to two runtimes.
             pub fn try_matmul(&self, other: &Self) -> Result<Self, Error> {
                 products(self, other)
             }

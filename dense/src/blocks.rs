@@ -47,12 +47,13 @@ impl<T: Element> Array<T, 2> {
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
     ///
-    /// The array becomes a store of its own: it is copied if it is a view, or if another handle could
-    /// notice what tasks change. On several ranks it is whole on each of them from then on.
+    /// The array becomes a store of its own: it is copied if it is a view, or if another handle
+    /// could notice what tasks change. On several ranks it is whole on each of them from then on.
     ///
     /// # Errors
     ///
-    /// If blocks of this shape have no elements, or the array's computation or memory for a copy fails.
+    /// If blocks of this shape have no elements, or the array's computation or memory for a copy
+    /// fails.
     pub fn blocks(&mut self, block: [usize; 2]) -> Result<Blocks<'_>, Error> {
         if block.contains(&0) {
             let found = format!("{block:?}");
@@ -80,10 +81,10 @@ impl<T: Element> Array<T, 2> {
 }
 
 impl<T: Element> Array<T, 4> {
-    /// The tiles of an array of `rows` by `columns` tiles, the last two dimensions of which are those of
-    /// a tile: each is a block whose elements lie one behind the other, so that a function gets it as
-    /// one slice ([`BlockRef::as_slice`](sparsefuse_runtime::BlockRef::as_slice)). A matrix `a` is
-    /// brought into this form by `reshape` and `permute_axes`.
+    /// The tiles of an array of `rows` by `columns` tiles, the last two dimensions of which are
+    /// those of a tile: each is a block whose elements lie one behind the other, so that a function
+    /// gets it as one slice ([`BlockRef::as_slice`](sparsefuse_runtime::BlockRef::as_slice)). A
+    /// matrix `a` is brought into this form by `reshape` and `permute_axes`.
     ///
     /// As [`Array::blocks`] otherwise.
     ///

@@ -12,8 +12,8 @@ use std::ops::Range;
 
 impl<T: Field, const D: usize> Array<T, D> {
     /// The derivative along an axis whose points lie `spacing` apart: half the difference of both
-    /// neighbours, at the ends the difference of the element and its one neighbour, divided by the spacing.
-    /// NumPy's `gradient(a, spacing, axis=axis)`. Few tasks, and four that join the parts.
+    /// neighbours, at the ends the difference of the element and its one neighbour, divided by the
+    /// spacing. NumPy's `gradient(a, spacing, axis=axis)`. Few tasks, and four that join the parts.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -78,8 +78,8 @@ impl<T: Field, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// If there is no such axis, it has fewer than two elements, there are not as many abscissas, or the
-    /// arrays belong to two runtimes.
+    /// If there is no such axis, it has fewer than two elements, there are not as many abscissas,
+    /// or the arrays belong to two runtimes.
     pub fn try_gradient_at(&self, axis: usize, xs: &Vector<T>) -> Result<Self, Error> {
         const OP: &str = "gradient_at";
         let n = self.points_along(OP, axis)?;
@@ -137,8 +137,8 @@ impl<T: Field, const D: usize> Array<T, D> {
 
 impl<T: Field> Vector<T> {
     /// The integral of a function that the vector has at points that lie `spacing` apart, by the
-    /// trapezoidal rule; 0 of fewer than two points. NumPy's `trapezoid(y, dx=spacing)`. Few tasks, which
-    /// fuse to one pass.
+    /// trapezoidal rule; 0 of fewer than two points. NumPy's `trapezoid(y, dx=spacing)`. Few tasks,
+    /// which fuse to one pass.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -203,8 +203,8 @@ impl<T: Field> Vector<T> {
 
 along_an_axis! {
     [2 -> 1, 3 -> 2, 4 -> 3]
-    /// The integrals along an axis, whose points lie 1 apart, as [`Vector::trapezoid`]; those of points
-    /// that lie `h` apart are `h` times these. NumPy's `trapezoid` with an axis.
+    /// The integrals along an axis, whose points lie 1 apart, as [`Vector::trapezoid`]; those of
+    /// points that lie `h` apart are `h` times these. NumPy's `trapezoid` with an axis.
     #[doc(alias("trapz", "trapezoid"))]
     trapezoid_axis try_trapezoid_axis [Field] -> T: |array, axis| {
         array.neighbours(axis)?.try_mul(T::from_f64(0.5))?.try_sum_axis(axis)

@@ -1,8 +1,8 @@
 //! Elements that a host task chooses: it finds how many there are, so its result is deferred.
 //!
-//! Each rank makes what its own elements leave, in two passes over them: each thread counts what its
-//! part leaves, and then writes it where that of the parts before it ends. So the result is cut as it
-//! was found, and no element is sent to another rank.
+//! Each rank makes what its own elements leave, in two passes over them: each thread counts what
+//! its part leaves, and then writes it where that of the parts before it ends. So the result is cut
+//! as it was found, and no element is sent to another rank.
 
 use crate::array::{Array, Vector};
 use sparsefuse_kernels::{Element, Numeric};
@@ -75,8 +75,8 @@ pub(crate) fn write_true<T>(mask: &[bool], items: impl Iterator<Item = T>, made:
 }
 
 impl<T: Numeric + PartialOrd> Vector<T> {
-    /// Of a sorted vector, for each element that differs from the one before it what `of` makes of it
-    /// and its place. All NaN are equal.
+    /// Of a sorted vector, for each element that differs from the one before it what `of` makes of
+    /// it and its place. All NaN are equal.
     pub(crate) fn of_runs<U: Element>(
         &self,
         op: &'static str,

@@ -1,10 +1,10 @@
 //! Reductions along the axis that is cut among ranks.
 //!
-//! Where ranks hold rows of a matrix, the sums of its columns, and the products of its transpose with
-//! a vector, need elements of all ranks. Here each rank joins its own rows, column by column, and what
-//! travels are the trees of partial results, in the message of a reduction: a gradient, and not the
-//! features. The bits are those of reductions along any other axis. One task takes up to [`MOST`]
-//! columns, which it reduces into the elements of a vector that every rank gets.
+//! Where ranks hold rows of a matrix, the sums of its columns, and the products of its transpose
+//! with a vector, need elements of all ranks. Here each rank joins its own rows, column by column,
+//! and what travels are the trees of partial results, in the message of a reduction: a gradient,
+//! and not the features. The bits are those of reductions along any other axis. One task takes up
+//! to [`MOST`] columns, which it reduces into the elements of a vector that every rank gets.
 
 use crate::array::{Array, Vector};
 use sparsefuse_kernels::{ArgKind, BinaryOp, DType, Element, Kernel, KernelBuilder, ReduceOp};
@@ -22,9 +22,9 @@ static BODIES: [OnceLock<Arc<Body>>; ReduceOp::ALL.len() * 2 * MOST * DType::ALL
     [const { OnceLock::new() }; ReduceOp::ALL.len() * 2 * MOST * DType::ALL.len()];
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// The reduction along the last axis, or of the elementwise products with `x`, if that axis is the
-    /// one that is cut among several ranks: as a vector, row-major. `None` where it is done otherwise.
-    /// Whether it is follows from shapes, so ranks decide alike.
+    /// The reduction along the last axis, or of the elementwise products with `x`, if that axis is
+    /// the one that is cut among several ranks: as a vector, row-major. `None` where it is done
+    /// otherwise. Whether it is follows from shapes, so ranks decide alike.
     pub(crate) fn reduce_over_ranks(
         &self,
         op: ReduceOp,

@@ -15,8 +15,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// If the number of elements does not fit the shape, or memory runs out; on several ranks, where it
-    /// runs out on one, that is found when the array is read.
+    /// If the number of elements does not fit the shape, or memory runs out; on several ranks,
+    /// where it runs out on one, that is found when the array is read.
     pub fn from_shape_vec(shape: [usize; D], elements: Vec<T>) -> Result<Self, Error> {
         let store = || Runtime::current().store_from_vec(Shape::new(&shape), elements);
         Ok(Self::wrap(named("from_shape_vec", store)?, None))
@@ -46,8 +46,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// If memory cannot hold the shape, or is refused; on several ranks, where it is refused on one, that
-    /// is found when the array is read.
+    /// If memory cannot hold the shape, or is refused; on several ranks, where it is refused on
+    /// one, that is found when the array is read.
     pub fn try_from_fn(
         shape: [usize; D],
         element: impl Fn([usize; D]) -> T,
@@ -166,8 +166,8 @@ twins! {
 
 twins! {
     constructors [T: Real] Vector<T>;
-    /// `len` powers of 10, of which the exponents are at equal distances from `start` to `end`. NumPy's
-    /// `logspace`. Two tasks, which fuse.
+    /// `len` powers of 10, of which the exponents are at equal distances from `start` to `end`.
+    /// NumPy's `logspace`. Two tasks, which fuse.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;

@@ -1,7 +1,7 @@
 //! Sums of products over axes that two arrays have in common: `einsum` and `tensordot`.
 //!
-//! Axes have labels. Those of one operand alone that the result has not are summed first; then the operands
-//! are [terms](Term) of one product.
+//! Axes have labels. Those of one operand alone that the result has not are summed first; then the
+//! operands are [terms](Term) of one product.
 
 use crate::array::Array;
 use crate::operand::named;
@@ -9,15 +9,15 @@ use crate::terms::Term;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::Error;
 
-/// Sums of products of two arrays, in the notation of Einstein: each axis has a letter, and what is summed
-/// is missing in the result. NumPy's `einsum`. Without `->` the result has the letters that appear once,
-/// in the order of the alphabet. Of one array, of more than two, with diagonals and `...` it is
-/// [`einsum_all`](crate::einsum_all).
+/// Sums of products of two arrays, in the notation of Einstein: each axis has a letter, and what is
+/// summed is missing in the result. NumPy's `einsum`. Without `->` the result has the letters that
+/// appear once, in the order of the alphabet. Of one array, of more than two, with diagonals and
+/// `...` it is [`einsum_all`](crate::einsum_all).
 ///
-/// One product of matrices, or of as many as the letters that both operands and the result have make;
-/// sums before that and copies where axes are not in order. Where one operand has no axis of its own it is
-/// a product with a vector, [`Array::matvec`]; where neither has, elements are multiplied and summed by
-/// `sum_axis`; and where nothing is summed they are only multiplied.
+/// One product of matrices, or of as many as the letters that both operands and the result have
+/// make; sums before that and copies where axes are not in order. Where one operand has no axis of
+/// its own it is a product with a vector, [`Array::matvec`]; where neither has, elements are
+/// multiplied and summed by `sum_axis`; and where nothing is summed they are only multiplied.
 ///
 /// ```
 /// use sparsefuse_dense::{Array, Vector, einsum};
@@ -36,9 +36,9 @@ use sparsefuse_runtime::Error;
 ///
 /// # Errors
 ///
-/// If the letters are not one for each axis, a letter stands twice in one operand or in the result, the
-/// result has a letter of no operand, axes of one letter differ in length, or the arrays belong to two
-/// runtimes.
+/// If the letters are not one for each axis, a letter stands twice in one operand or in the result,
+/// the result has a letter of no operand, axes of one letter differ in length, or the arrays belong
+/// to two runtimes.
 pub fn einsum<T: Numeric, const A: usize, const B: usize, const C: usize>(
     letters: &str,
     a: &Array<T, A>,
@@ -70,8 +70,8 @@ pub fn einsum<T: Numeric, const A: usize, const B: usize, const C: usize>(
 }
 
 impl<T: Numeric, const D: usize> Array<T, D> {
-    /// The sums of products over pairs of axes, one of this array and one of `other`; the result has the
-    /// other axes of this array, then those of `other`: NumPy's `tensordot`.
+    /// The sums of products over pairs of axes, one of this array and one of `other`; the result
+    /// has the other axes of this array, then those of `other`: NumPy's `tensordot`.
     ///
     /// ```
     /// use sparsefuse_dense::{Array, Vector};
@@ -85,8 +85,8 @@ impl<T: Numeric, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// If there is no such axis, an axis stands in two pairs, those of a pair differ in length, the result
-    /// has another number of dimensions, or the arrays belong to two runtimes.
+    /// If there is no such axis, an axis stands in two pairs, those of a pair differ in length, the
+    /// result has another number of dimensions, or the arrays belong to two runtimes.
     pub fn tensordot<const E: usize, const F: usize>(
         &self,
         other: &Array<T, E>,

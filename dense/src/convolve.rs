@@ -1,11 +1,13 @@
 //! Convolutions and correlations of vectors, by sums of products in order.
 //!
-//! Of two vectors the shorter one has the weights: element `j` is the sum of `weights[k] * x[j - k]`,
-//! from zero, by ascending `k`; each product is rounded, and then added. At each end fewer weights have an
-//! element; nothing stands for what is missing, so an infinity there makes no NaN.
+//! Of two vectors the shorter one has the weights: element `j` is the sum of
+//! `weights[k] * x[j - k]`, from zero, by ascending `k`; each product is rounded, and then added.
+//! At each end fewer weights have an element; nothing stands for what is missing, so an infinity
+//! there makes no NaN.
 //!
-//! On one rank one task computes them, [`BLOCK`] sums at a time, which stay in registers. On several,
-//! where none has all elements, the middle is made of slices, which fuse to few passes over memory.
+//! On one rank one task computes them, [`BLOCK`] sums at a time, which stay in registers. On
+//! several, where none has all elements, the middle is made of slices, which fuse to few passes
+//! over memory.
 
 use crate::array::Vector;
 use crate::operand::{check_len, expect, named};
@@ -15,27 +17,30 @@ use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege,
 use std::array;
 use std::ops::Range;
 
-/// Sums that are made side by side: as many numbers of 8 bytes as half of the registers of AVX2 hold.
+/// Sums that are made side by side: as many numbers of 8 bytes as half of the registers of AVX2
+/// hold.
 const BLOCK: usize = 32;
 
-/// Which elements of a convolution of `n` and `m` elements are wanted: where the vectors overlap how far.
+/// Which elements of a convolution of `n` and `m` elements are wanted: where the vectors overlap
+/// how far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overlap {
     /// All, wherever an element of each meets one of the other: `n + m - 1`.
     Full,
     /// Those in the middle, as many as the longer vector has.
     Same,
-    /// Those where the shorter vector lies within the longer one: the lengths' difference and one more.
+    /// Those where the shorter vector lies within the longer one: the lengths' difference and one
+    /// more.
     Valid,
 }
 
 impl<T: Numeric> Vector<T> {
-    /// The convolution: element `j` of all is the sum of `self[i] * other[j - i]`. NumPy's `convolve`,
-    /// whose `mode` is an [`Overlap`].
+    /// The convolution: element `j` of all is the sum of `self[i] * other[j - i]`. NumPy's
+    /// `convolve`, whose `mode` is an [`Overlap`].
     ///
-    /// As many products as both lengths multiplied: for a short one beside a long one. Of two long ones
-    /// [`Vector::fft_convolve`] is faster. One task on one rank; on several about six for each element of
-    /// the shorter vector, most of which fuse.
+    /// As many products as both lengths multiplied: for a short one beside a long one. Of two long
+    /// ones [`Vector::fft_convolve`] is faster. One task on one rank; on several about six for each
+    /// element of the shorter vector, most of which fuse.
     ///
     /// ```
     /// use sparsefuse_dense::{Overlap, Vector};
@@ -68,9 +73,9 @@ impl<T: Numeric> Vector<T> {
         named(OP, || sums(self, other, wanted))
     }
 
-    /// The correlation: element `j` of all is the sum of `self[i + j - (m - 1)] * conj(other[i])`, where
-    /// `other` has `m` elements: the [convolution](Vector::convolve) with the conjugate of `other` turned
-    /// round. NumPy's `correlate`.
+    /// The correlation: element `j` of all is the sum of `self[i + j - (m - 1)] * conj(other[i])`,
+    /// where `other` has `m` elements: the [convolution](Vector::convolve) with the conjugate of
+    /// `other` turned round. NumPy's `correlate`.
     ///
     /// ```
     /// use sparsefuse_dense::{Overlap, Vector};
@@ -244,7 +249,8 @@ fn add_to_some<T: Numeric>(
     }
 }
 
-/// The sums with what some weights bring to all of them. The first weight belongs to the last elements.
+/// The sums with what some weights bring to all of them. The first weight belongs to the last
+/// elements.
 #[inline(always)]
 fn added_to_all<T: Numeric>(x: &[T], weights: &[T], mut sums: [T; BLOCK]) -> [T; BLOCK] {
     for (x, &weight) in x.windows(BLOCK).rev().zip(weights) {

@@ -8,9 +8,9 @@ use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::Error;
 
 impl<T: Numeric, const D: usize> Array<T, D> {
-    /// The cross products of vectors of three elements, which lie along the last axis of both arrays; the
-    /// other axes broadcast. NumPy's `cross`. Four tasks for each element of a product, which fuse, and
-    /// one more.
+    /// The cross products of vectors of three elements, which lie along the last axis of both
+    /// arrays; the other axes broadcast. NumPy's `cross`. Four tasks for each element of a product,
+    /// which fuse, and one more.
     ///
     /// ```
     /// use sparsefuse_dense::{Array, Vector};
@@ -36,8 +36,8 @@ impl<T: Numeric, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// If the last axis of an array has not three elements, the shapes do not broadcast to a common one,
-    /// or the arrays belong to two runtimes.
+    /// If the last axis of an array has not three elements, the shapes do not broadcast to a common
+    /// one, or the arrays belong to two runtimes.
     pub fn try_cross(&self, other: &Self) -> Result<Self, Error> {
         const OP: &str = "cross";
         let last = D.saturating_sub(1);

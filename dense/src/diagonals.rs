@@ -10,8 +10,8 @@ use sparsefuse_runtime::{Error, Runtime, Shape};
 
 impl<T: Element> Array<T, 2> {
     /// The elements of a diagonal: the main one for 0, above it for positive numbers, below it for
-    /// negative ones; none beyond the corners. A view of a whole matrix, of a transposed or sliced one
-    /// a view of a copy.
+    /// negative ones; none beyond the corners. A view of a whole matrix, of a transposed or sliced
+    /// one a view of a copy.
     ///
     /// ```
     /// use sparsefuse_dense::Array;

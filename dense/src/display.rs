@@ -1,9 +1,9 @@
 //! Elements as text, as NumPy shows them.
 //!
-//! Of more than 1000 elements the first three and the last three along each axis are shown, and read.
-//! Floats have as few digits as say which number it is, at most eight behind the point (or as many as the
-//! format says), and one format for all: with exponents where they differ much in size. Lines end after 75
-//! letters.
+//! Of more than 1000 elements the first three and the last three along each axis are shown, and
+//! read. Floats have as few digits as say which number it is, at most eight behind the point (or as
+//! many as the format says), and one format for all: with exponents where they differ much in size.
+//! Lines end after 75 letters.
 
 use crate::array::Array;
 use crate::scalar::Scalar;
@@ -21,8 +21,8 @@ const WIDTH: usize = 75;
 /// What stands for elements that are left out.
 const GAP: &str = "...";
 
-/// Shows the value, as [`Display`](fmt::Display) of its type does; executes what has been issued, so every
-/// rank must ask. A failure is shown in place of the value.
+/// Shows the value, as [`Display`](fmt::Display) of its type does; executes what has been issued,
+/// so every rank must ask. A failure is shown in place of the value.
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
@@ -39,9 +39,9 @@ impl<T: Element> fmt::Display for Scalar<T> {
     }
 }
 
-/// Shows elements as NumPy does, all of up to 1000 and the ends of more, with at most eight digits behind
-/// the point or as many as the format says; executes what has been issued, so every rank must ask. A
-/// failure is shown in place of the elements.
+/// Shows elements as NumPy does, all of up to 1000 and the ends of more, with at most eight digits
+/// behind the point or as many as the format says; executes what has been issued, so every rank
+/// must ask. A failure is shown in place of the elements.
 ///
 /// ```
 /// use sparsefuse_dense::{Array, Vector};
@@ -220,7 +220,8 @@ fn trimmed(plain: &str, value: f64, precision: usize) -> String {
     }
 }
 
-/// A number with `digits` digits behind the point, and an exponent of at least `digits_of_exponent`.
+/// A number with `digits` digits behind the point, and an exponent of at least
+/// `digits_of_exponent`.
 fn exponent(value: f64, digits: usize, digits_of_exponent: usize) -> String {
     let text = format!("{value:.digits$e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));

@@ -1,8 +1,8 @@
 //! The distinct slices of an array along an axis: of a matrix its distinct rows or columns.
 //!
-//! Slices are the rows of a matrix here. A stable sort by each column, from the last one to the first,
-//! leaves the rows in the order of their elements; a row that differs from the one before it is the first
-//! of its kind.
+//! Slices are the rows of a matrix here. A stable sort by each column, from the last one to the
+//! first, leaves the rows in the order of their elements; a row that differs from the one before it
+//! is the first of its kind.
 
 use crate::array::{Array, Vector};
 use crate::operand::named;
@@ -12,12 +12,12 @@ use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::Error;
 
 impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
-    /// The distinct slices along an axis, in the order of their elements: of a matrix the distinct rows
-    /// for axis 0, columns for axis 1. A slice with a NaN differs from all others. NumPy's `unique` with
-    /// an axis.
+    /// The distinct slices along an axis, in the order of their elements: of a matrix the distinct
+    /// rows for axis 0, columns for axis 1. A slice with a NaN differs from all others. NumPy's
+    /// `unique` with an axis.
     ///
-    /// Sorts the slices once for each element of a slice, so it is for short ones; then few tasks, of
-    /// which one finds the number of slices and is waited for.
+    /// Sorts the slices once for each element of a slice, so it is for short ones; then few tasks,
+    /// of which one finds the number of slices and is waited for.
     ///
     /// ```
     /// use sparsefuse_dense::Array;
@@ -38,7 +38,8 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
         })
     }
 
-    /// The distinct slices as [`Array::unique_axis`] gives them, and how often each stands in the array.
+    /// The distinct slices as [`Array::unique_axis`] gives them, and how often each stands in the
+    /// array.
     ///
     /// ```
     /// use sparsefuse_dense::Array;
@@ -60,8 +61,8 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
         })
     }
 
-    /// The distinct slices as [`Array::unique_axis`] gives them, and for each slice of the array its
-    /// place among them.
+    /// The distinct slices as [`Array::unique_axis`] gives them, and for each slice of the array
+    /// its place among them.
     ///
     /// ```
     /// use sparsefuse_dense::Array;

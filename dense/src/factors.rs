@@ -1,8 +1,9 @@
 //! Sums of products of any number of arrays: `einsum_all`.
 //!
-//! An array is a [`Term`] here. First each term alone loses what it has twice, which leaves a diagonal, and
-//! what no other term and not the result has, which is summed. Then two terms at a time become one, those
-//! first for which that takes the fewest multiplications. The order depends on shapes and letters alone.
+//! An array is a [`Term`] here. First each term alone loses what it has twice, which leaves a
+//! diagonal, and what no other term and not the result has, which is summed. Then two terms at a
+//! time become one, those first for which that takes the fewest multiplications. The order depends
+//! on shapes and letters alone.
 //!
 //! Axes that `...` stands for have digits as labels, counted from the last one.
 
@@ -29,13 +30,13 @@ impl<T: Numeric, const D: usize> Factor<T> for Array<T, D> {
     }
 }
 
-/// Sums of products of one array or more, in the notation of Einstein, as [`einsum`](crate::einsum) of
-/// two: each axis has a letter, and what is summed is missing in the result. NumPy's `einsum`.
+/// Sums of products of one array or more, in the notation of Einstein, as [`einsum`](crate::einsum)
+/// of two: each axis has a letter, and what is summed is missing in the result. NumPy's `einsum`.
 ///
-/// A letter that stands twice in one operand takes the diagonal. `...` stands for the axes of an operand
-/// that have no letter, which broadcast by NumPy's rules. Without `->` the result has the axes of `...`
-/// and the letters that appear once, in the order of the alphabet. A result without axes is an array of
-/// no dimensions, with one element.
+/// A letter that stands twice in one operand takes the diagonal. `...` stands for the axes of an
+/// operand that have no letter, which broadcast by NumPy's rules. Without `->` the result has the
+/// axes of `...` and the letters that appear once, in the order of the alphabet. A result without
+/// axes is an array of no dimensions, with one element.
 ///
 /// Of more than two arrays, two at a time are multiplied, those first that need the fewest
 /// multiplications, as [`einsum`](crate::einsum) does. Sums along axes of one array are those of
@@ -60,10 +61,10 @@ impl<T: Numeric, const D: usize> Factor<T> for Array<T, D> {
 ///
 /// # Errors
 ///
-/// If there are not as many operands as arrays, there is no array, the letters of an operand or the result
-/// are not one for each axis that `...` does not stand for, a letter stands twice in the result or in no
-/// operand, the result leaves out the axes of `...`, axes of one letter differ in length, memory cannot
-/// hold a product, or the arrays belong to two runtimes.
+/// If there are not as many operands as arrays, there is no array, the letters of an operand or the
+/// result are not one for each axis that `...` does not stand for, a letter stands twice in the
+/// result or in no operand, the result leaves out the axes of `...`, axes of one letter differ in
+/// length, memory cannot hold a product, or the arrays belong to two runtimes.
 #[doc(alias("einsum", "einsum_path", "multi_dot"))]
 pub fn einsum_all<T: Numeric, const C: usize>(
     letters: &str,
@@ -182,8 +183,8 @@ fn labels_of_result<T: Numeric>(
     Ok(labels)
 }
 
-/// Takes the axes of `...` of length 1 from terms beside which others are longer, and refuses other axes
-/// of one label that differ in length.
+/// Takes the axes of `...` of length 1 from terms beside which others are longer, and refuses other
+/// axes of one label that differ in length.
 fn broadcast<T>(terms: &mut [Term<T>]) -> Result<(), Error> {
     let axes = |terms: &[Term<T>]| -> Vec<(char, usize)> {
         let axes = terms

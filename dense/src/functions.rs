@@ -42,8 +42,8 @@ functions! {
     /// `arcsin`. Error up to 3.
     asin try_asin(&self) -> Self { self.try_atan2(&cosine_of!(self)) }
 
-    /// The angle between 0 and pi with this cosine; NaN for values beyond -1 and 1. NumPy's `arccos`.
-    /// Error up to 3.
+    /// The angle between 0 and pi with this cosine; NaN for values beyond -1 and 1. NumPy's
+    /// `arccos`. Error up to 3.
     acos try_acos(&self) -> Self { cosine_of!(self).try_atan2(self) }
 
     /// The angle between -pi/2 and pi/2 with this tangent. NumPy's `arctan`. Error up to 1.
@@ -73,8 +73,8 @@ functions! {
         self.try_less(T::ONE)?.try_select(T::from_f64(f64::NAN), &acosh)
     }
 
-    /// The inverse of the hyperbolic tangent; NaN for values beyond -1 and 1. NumPy's `arctanh`. Error
-    /// up to 4.
+    /// The inverse of the hyperbolic tangent; NaN for values beyond -1 and 1. NumPy's `arctanh`.
+    /// Error up to 4.
     atanh try_atanh(&self) -> Self {
         let size = self.try_abs()?;
         let rest = size.try_neg()?.try_add(T::ONE)?;
@@ -139,8 +139,8 @@ of_fields! {
 }
 
 impl<T: Real, const D: usize> Array<T, D> {
-    /// The nearest numbers with this many decimals, of two the even one: rounds `x * 10^decimals`, as
-    /// NumPy's `round` with `decimals` does. Negative ones round to tens, hundreds, …
+    /// The nearest numbers with this many decimals, of two the even one: rounds `x * 10^decimals`,
+    /// as NumPy's `round` with `decimals` does. Negative ones round to tens, hundreds, …
     ///
     /// ```
     /// use sparsefuse_dense::Vector;

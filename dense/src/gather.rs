@@ -1,9 +1,9 @@
 //! Gathers as kernels, which fuse with what is computed of their results.
 //!
-//! What a kernel gathers by is a structure whose rows have one entry each. It is made of an array of
-//! indices by a host task, which checks them; so that pays where they are used again and again, and the
-//! runtime counts ([`StoreHandle::structure_of_indices`]). On several ranks, where a structure has to be
-//! cut as its task is, gathers stay host tasks.
+//! What a kernel gathers by is a structure whose rows have one entry each. It is made of an array
+//! of indices by a host task, which checks them; so that pays where they are used again and again,
+//! and the runtime counts ([`StoreHandle::structure_of_indices`]). On several ranks, where a
+//! structure has to be cut as its task is, gathers stay host tasks.
 
 use crate::array::Array;
 use crate::indices::{Index, Lines};
@@ -14,8 +14,8 @@ use sparsefuse_runtime::{
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The gather as a kernel, if it is one of elements of a vector or of rows of a matrix by a vector of
-/// indices that has been used often.
+/// The gather as a kernel, if it is one of elements of a vector or of rows of a matrix by a vector
+/// of indices that has been used often.
 pub(crate) fn by_structure<T: Element, I: Index, const D: usize, const N: usize, const E: usize>(
     x: &Array<T, D>,
     indices: &Array<I, N>,

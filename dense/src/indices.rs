@@ -1,9 +1,9 @@
 //! Arrays of indices: which elements they name.
 //!
 //! An index is a whole number of any of the four types; a negative one counts from the end, as in
-//! NumPy. Which unit an item names is found in one place ([`Lines`]), by gathers and scatters alike,
-//! and so is the complaint about an index that is out of range. That is part of what a task finds
-//! when it runs, so the error comes with the elements of its result.
+//! NumPy. Which unit an item names is found in one place ([`Lines`]), by gathers and scatters
+//! alike, and so is the complaint about an index that is out of range. That is part of what a task
+//! finds when it runs, so the error comes with the elements of its result.
 
 use crate::array::Array;
 use crate::operand::{check_len, expect};
@@ -200,8 +200,8 @@ pub(crate) fn owner(cuts: &[usize], element: usize) -> usize {
     cuts.partition_point(|&cut| cut <= element) - 1
 }
 
-/// Elements of which each rank has made some, in the order of the ranks, or where none is cut all, as
-/// an argument of one dimension is cut. Every rank must ask.
+/// Elements of which each rank has made some, in the order of the ranks, or where none is cut all,
+/// as an argument of one dimension is cut. Every rank must ask.
 pub(crate) fn as_cut<'h, T: Element>(
     args: &HostArgs<'_>,
     made: &'h [T],

@@ -1,12 +1,12 @@
 //! What programs call of this crate, for the usual types of elements and numbers of dimensions.
 //!
-//! Generic functions are compiled by the crate that names their types, so each test, each example and
-//! each crate that is tested would compile the same functions again. Where the workspace is built for
-//! tests, this crate names the types, as `sparsefuse_sparse` and `sparsefuse_solvers` do, and what is
-//! built on it takes the machine code from here: rustc shares it up to optimisation level 1. The
-//! switch is `cfg(shared_instances)`, which `.cargo/config.toml` sets, so that programs outside this
-//! workspace do not pay for types that they do not use. What is missing here is compiled where it
-//! is called, as ever.
+//! Generic functions are compiled by the crate that names their types, so each test, each example
+//! and each crate that is tested would compile the same functions again. Where the workspace is
+//! built for tests, this crate names the types, as `sparsefuse_sparse` and `sparsefuse_solvers` do,
+//! and what is built on it takes the machine code from here: rustc shares it up to optimisation
+//! level 1. The switch is `cfg(shared_instances)`, which `.cargo/config.toml` sets, so that
+//! programs outside this workspace do not pay for types that they do not use. What is missing here
+//! is compiled where it is called, as ever.
 
 use crate::{Array, Vector};
 use num_complex::Complex;

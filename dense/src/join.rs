@@ -1,7 +1,7 @@
 //! Arrays joined, split, repeated, rolled and padded along axes.
 //!
-//! Everything here is made of slices, of assignments to them, and of gathers, so ranks exchange what
-//! these exchange.
+//! Everything here is made of slices, of assignments to them, and of gathers, so ranks exchange
+//! what these exchange.
 
 use crate::array::{Array, Vector};
 use crate::bodies::{self, Operation, Origin, Target};
@@ -29,8 +29,8 @@ pub enum Padding<T> {
 }
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// The arrays one behind the other along an axis; their other lengths agree. One task that fills
-    /// the result, and one for each array.
+    /// The arrays one behind the other along an axis; their other lengths agree. One task that
+    /// fills the result, and one for each array.
     ///
     /// ```
     /// use sparsefuse_dense::{Array, Vector};
@@ -97,8 +97,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         Ok(Self::wrap(store, None))
     }
 
-    /// The parts of an array that lie between some indices of an axis, ascending: one more than there
-    /// are indices, some of them perhaps empty. Views.
+    /// The parts of an array that lie between some indices of an axis, ascending: one more than
+    /// there are indices, some of them perhaps empty. Views.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -138,8 +138,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         ends.map(part).collect()
     }
 
-    /// The array with its elements moved along an axis by `shift` places, towards the end if that is
-    /// positive; what leaves one end enters at the other. Three tasks.
+    /// The array with its elements moved along an axis by `shift` places, towards the end if that
+    /// is positive; what leaves one end enters at the other. Three tasks.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -175,8 +175,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         Self::try_concatenate(axis, &[&last?, &first?])
     }
 
-    /// Each slice along an axis `times` times, side by side. One task, which is not fused; on several
-    /// ranks two that make indices, and a gather by them.
+    /// Each slice along an axis `times` times, side by side. One task, which is not fused; on
+    /// several ranks two that make indices, and a gather by them.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -204,8 +204,9 @@ impl<T: Element, const D: usize> Array<T, D> {
         self.copies("repeat", axis, times, Order::Each)
     }
 
-    /// The array repeated as a whole, `times[d]` times along axis `d`. One task for each axis along which
-    /// it is repeated, which is not fused; on several ranks two that make indices, and a gather by them.
+    /// The array repeated as a whole, `times[d]` times along axis `d`. One task for each axis along
+    /// which it is repeated, which is not fused; on several ranks two that make indices, and a
+    /// gather by them.
     ///
     /// ```
     /// use sparsefuse_dense::Array;
@@ -240,9 +241,9 @@ impl<T: Element, const D: usize> Array<T, D> {
         Ok(tiled)
     }
 
-    /// The array with elements around it: `widths[d].0` before it and `widths[d].1` behind it along axis
-    /// `d`. Two tasks for a constant; otherwise two more for each end, or, where an end is longer than the
-    /// array, a few tasks for each axis that make indices, and a gather by them.
+    /// The array with elements around it: `widths[d].0` before it and `widths[d].1` behind it along
+    /// axis `d`. Two tasks for a constant; otherwise two more for each end, or, where an end is
+    /// longer than the array, a few tasks for each axis that make indices, and a gather by them.
     ///
     /// ```
     /// use sparsefuse_dense::{Padding, Vector};
@@ -300,8 +301,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         }
     }
 
-    /// Padded with parts of its own: the array in the middle, and what is at its ends along one axis
-    /// after the other, those of an axis with the ends along those before.
+    /// Padded with parts of its own: the array in the middle, and what is at its ends along one
+    /// axis after the other, those of an axis with the ends along those before.
     fn padded_by_parts(
         &self,
         widths: [(usize, usize); D],
@@ -455,8 +456,8 @@ macro_rules! stacks {
             ///
             /// # Errors
             ///
-            /// If there is no array, the axis is beyond the number of dimensions, the shapes differ,
-            /// memory cannot hold the result, or the arrays belong to different runtimes.
+            /// If there is no array, the axis is beyond the number of dimensions, the shapes
+            /// differ, memory cannot hold the result, or the arrays belong to different runtimes.
             pub fn try_stack(axis: usize, arrays: &[&Self]) -> Result<Array<T, $more>, Error> {
                 if let [first, others @ ..] = arrays {
                     let shape = first.arg().shape();

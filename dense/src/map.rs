@@ -1,10 +1,10 @@
 //! Elementwise functions of a program's own: closures over symbols ([`Symbol`]) as one task.
 //!
 //! The closure is called once for each call of `map`, with symbols in the place of elements, and
-//! leaves a kernel: as many instructions as operations. Numbers in it become parameters, as they are
-//! of operators, so calls that differ in numbers alone have one body, which is found again by its
-//! kernel. The same arithmetic by operators has the same bits and becomes the same fused kernel;
-//! `map` issues one task in the place of one for each operation.
+//! leaves a kernel: as many instructions as operations. Numbers in it become parameters, as they
+//! are of operators, so calls that differ in numbers alone have one body, which is found again by
+//! its kernel. The same arithmetic by operators has the same bits and becomes the same fused
+//! kernel; `map` issues one task in the place of one for each operation.
 
 use crate::array::Array;
 use crate::operand::{ArrayOperand, Kind, Source, common_shape, expect};
@@ -12,13 +12,13 @@ use sparsefuse_kernels::{Element, Kernel, Symbol, Symbols, Value};
 use sparsefuse_runtime::{Body, Error, StoreHandle, TaskArg};
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// The elements of `function` of the elements, in one task: it reads each element once and writes
-    /// the result once, and fuses as an operator does.
+    /// The elements of `function` of the elements, in one task: it reads each element once and
+    /// writes the result once, and fuses as an operator does.
     ///
     /// `function` is called before `map` returns, with a [`Symbol`] in the place of an element. It
     /// computes with it as with an array, so it is the same for all elements: a choice is
-    /// `x.less(0.0).select(a, b)`, and what `function` does besides, it does once. Functions of more
-    /// operands are [`map2`], [`map3`] and [`map_all`].
+    /// `x.less(0.0).select(a, b)`, and what `function` does besides, it does once. Functions of
+    /// more operands are [`map2`], [`map3`] and [`map_all`].
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -151,8 +151,8 @@ pub fn try_map3<A: Element, B: Element, C: Element, U: Element, const D: usize>(
     issue(symbols, &operands)
 }
 
-/// The elements of `function` of those of any number of arrays of one type, in one task: as [`map2`].
-/// The arrays broadcast; slices of one array are a stencil.
+/// The elements of `function` of those of any number of arrays of one type, in one task: as
+/// [`map2`]. The arrays broadcast; slices of one array are a stencil.
 ///
 /// ```
 /// use sparsefuse_dense::{Vector, map_all};
@@ -207,7 +207,8 @@ fn symbol<'b, T: Element>(symbols: &'b Symbols, operand: &Source<'_>) -> Symbol<
     }
 }
 
-/// Issues the task of a kernel whose arguments are the operands that are no numbers, and the result.
+/// Issues the task of a kernel whose arguments are the operands that are no numbers, and the
+/// result.
 fn issue<U: Element, const D: usize>(
     symbols: Symbols,
     operands: &[Source<'_>],

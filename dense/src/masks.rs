@@ -28,8 +28,8 @@ twins! {
 }
 
 impl<T: Field, const D: usize> Array<T, D> {
-    /// The first element, in row-major order, that is infinite or not a number, and its flat index. Waits
-    /// for one value; only where there is such an element the others are read.
+    /// The first element, in row-major order, that is infinite or not a number, and its flat index.
+    /// Waits for one value; only where there is such an element the others are read.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -75,8 +75,8 @@ impl<const D: usize> Array<bool, D> {
         self.flat_nonzero_deferred()?.get()
     }
 
-    /// As [`Array::flat_nonzero`], without waiting: what is issued until the result is asked for is in
-    /// the same window.
+    /// As [`Array::flat_nonzero`], without waiting: what is issued until the result is asked for is
+    /// in the same window.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -92,8 +92,8 @@ impl<const D: usize> Array<bool, D> {
     ///
     /// # Errors
     ///
-    /// As all functions of one value: see the [rules](crate#rules). A failed computation of the mask
-    /// is found when the result is asked for.
+    /// As all functions of one value: see the [rules](crate#rules). A failed computation of the
+    /// mask is found when the result is asked for.
     pub fn flat_nonzero_deferred(&self) -> Result<Deferred<Vector<i64>>, Error> {
         let mask = self.contiguous()?;
         let row_len = mask.arg().shape().row_len();
@@ -110,9 +110,9 @@ impl<const D: usize> Array<bool, D> {
         })
     }
 
-    /// The indices of the elements that are true, in each dimension. NumPy's `nonzero`; its `argwhere`
-    /// is the matrix of which these are the columns ([`Vector::stack`]). As [`Array::flat_nonzero`],
-    /// and two tasks for each dimension.
+    /// The indices of the elements that are true, in each dimension. NumPy's `nonzero`; its
+    /// `argwhere` is the matrix of which these are the columns ([`Vector::stack`]). As
+    /// [`Array::flat_nonzero`], and two tasks for each dimension.
     ///
     /// ```
     /// use sparsefuse_dense::Array;
@@ -140,8 +140,8 @@ impl<const D: usize> Array<bool, D> {
 
 impl<T: Element, const D: usize> Array<T, D> {
     /// The elements where a mask of the same shape is true, row-major: NumPy's `a[mask]`. One task,
-    /// which is not fused; waits for it, since it finds their number. On several ranks each has those
-    /// of its own rows.
+    /// which is not fused; waits for it, since it finds their number. On several ranks each has
+    /// those of its own rows.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -159,8 +159,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         self.compress_deferred(mask)?.get()
     }
 
-    /// As [`Array::compress`], without waiting: what is issued until the result is asked for is in the
-    /// same window.
+    /// As [`Array::compress`], without waiting: what is issued until the result is asked for is in
+    /// the same window.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -196,8 +196,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         })
     }
 
-    /// The slices along an axis where a mask of that length is true: NumPy's `compress` along an axis,
-    /// `a[mask]` for axis 0. Waits for their number; then two tasks, which are not fused.
+    /// The slices along an axis where a mask of that length is true: NumPy's `compress` along an
+    /// axis, `a[mask]` for axis 0. Waits for their number; then two tasks, which are not fused.
     ///
     /// ```
     /// use sparsefuse_dense::{Array, Vector};
@@ -222,8 +222,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         self.try_take_axis(axis, &mask.flat_nonzero()?)
     }
 
-    /// Writes `value` to the elements where a mask of the same shape is true: NumPy's `a[mask] = x`. One
-    /// task, which reads and writes all of the array.
+    /// Writes `value` to the elements where a mask of the same shape is true: NumPy's
+    /// `a[mask] = x`. One task, which reads and writes all of the array.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -247,8 +247,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// If the shapes differ, or that of the value does not broadcast to that of the array; the array
-    /// is then as it was.
+    /// If the shapes differ, or that of the value does not broadcast to that of the array; the
+    /// array is then as it was.
     pub fn try_assign_where(
         &mut self,
         mask: &Array<bool, D>,
@@ -264,9 +264,9 @@ impl<T: Element, const D: usize> Array<T, D> {
         Ok(())
     }
 
-    /// Writes values to the elements where a mask of the same shape is true, one for each of them in
-    /// row-major order: NumPy's `a[mask] = values`. A single value, a scalar or a number stands for all.
-    /// Waits for the number of elements; then as [`Array::put`] at their indices.
+    /// Writes values to the elements where a mask of the same shape is true, one for each of them
+    /// in row-major order: NumPy's `a[mask] = values`. A single value, a scalar or a number stands
+    /// for all. Waits for the number of elements; then as [`Array::put`] at their indices.
     ///
     /// ```
     /// use sparsefuse_dense::{Array, Vector};
@@ -294,9 +294,9 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// If the shapes of the array and the mask differ, there are not as many values as elements where
-    /// the mask is true, its computation failed, or the operands belong to two runtimes; the array is
-    /// then as it was.
+    /// If the shapes of the array and the mask differ, there are not as many values as elements
+    /// where the mask is true, its computation failed, or the operands belong to two runtimes; the
+    /// array is then as it was.
     pub fn try_put_where(
         &mut self,
         mask: &Array<bool, D>,

@@ -1,8 +1,9 @@
 //! Products of two matrices.
 //!
 //! A product is a host task. Each rank makes the rows of the result that it has, and its threads
-//! share them; the loops are those of [`sparsefuse_kernels::matmul`]. Each element is a chain of fused
-//! multiply-adds from zero, in ascending order of the inner index, so its bits depend on nothing else.
+//! share them; the loops are those of [`sparsefuse_kernels::matmul`]. Each element is a chain of
+//! fused multiply-adds from zero, in ascending order of the inner index, so its bits depend on
+//! nothing else.
 
 use crate::array::{Array, Vector};
 use crate::operand::{check_len, expect};
@@ -18,14 +19,14 @@ const B: usize = 1;
 const MADE: usize = 2;
 
 impl<T: Numeric> Array<T, 2> {
-    /// The product of two matrices, NumPy's `a @ b`. One task, which is not fused; for `m` by `k` times
-    /// `k` by `n` it takes `2 * m * n * k` floating-point operations, of `f64` and `f32` about as fast
-    /// as with OpenBLAS.
+    /// The product of two matrices, NumPy's `a @ b`. One task, which is not fused; for `m` by `k`
+    /// times `k` by `n` it takes `2 * m * n * k` floating-point operations, of `f64` and `f32`
+    /// about as fast as with OpenBLAS.
     ///
-    /// Element `(i, j)` is `a[i, 0] * b[0, j]` plus the products that follow, in this order and each
-    /// by one fused multiply-add, from zero. On one rank, transposes and slices are read where they
-    /// are, without a copy; on several ranks, each makes its rows of the result, from its rows of
-    /// this matrix and all of `other`.
+    /// Element `(i, j)` is `a[i, 0] * b[0, j]` plus the products that follow, in this order and
+    /// each by one fused multiply-add, from zero. On one rank, transposes and slices are read where
+    /// they are, without a copy; on several ranks, each makes its rows of the result, from its rows
+    /// of this matrix and all of `other`.
     ///
     /// ```
     /// use sparsefuse_dense::Array;
@@ -52,8 +53,8 @@ impl<T: Numeric> Array<T, 2> {
     ///
     /// # Errors
     ///
-    /// If `other` has not as many rows as this matrix has columns, memory cannot hold the result, or
-    /// the matrices belong to two runtimes.
+    /// If `other` has not as many rows as this matrix has columns, memory cannot hold the result,
+    /// or the matrices belong to two runtimes.
     pub fn try_matmul(&self, other: &Self) -> Result<Self, Error> {
         const OP: &str = "matmul";
         let ([n_rows, depth], [b_rows, n_columns]) = (self.shape(), other.shape());
@@ -105,8 +106,8 @@ impl<T: Numeric> Vector<T> {
     ///
     /// # Panics
     ///
-    /// If the vector has not as many elements as the matrix has rows; [`Vector::try_matmul`] returns
-    /// the error.
+    /// If the vector has not as many elements as the matrix has rows; [`Vector::try_matmul`]
+    /// returns the error.
     #[doc(alias("@", "vecmat"))]
     #[must_use]
     #[track_caller]

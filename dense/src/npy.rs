@@ -2,8 +2,8 @@
 //!
 //! The format is that of `numpy.lib.format`: a magic string, a version, the length of a header, the
 //! header, which is a Python dictionary of the element type, the order and the shape, and then the
-//! elements. Version 1.0 is written, little-endian and row by row; versions 1 to 3 are read, in either order
-//! of bytes and of elements.
+//! elements. Version 1.0 is written, little-endian and row by row; versions 1 to 3 are read, in
+//! either order of bytes and of elements.
 
 use crate::array::Array;
 use crate::operand::check_len;
@@ -17,8 +17,8 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 
 impl<T: Element, const D: usize> Array<T, D> {
     /// Writes the array to a file that NumPy's `load` reads. On several ranks each writes its own
-    /// rows, so all of them must reach the file. It appears under its name when it is complete; until
-    /// then it has `.part` behind that. Every rank must ask.
+    /// rows, so all of them must reach the file. It appears under its name when it is complete;
+    /// until then it has `.part` behind that. Every rank must ask.
     ///
     /// ```
     /// use sparsefuse_dense::Array;
@@ -65,13 +65,13 @@ impl<T: Element, const D: usize> Array<T, D> {
         runtime.agree(end())
     }
 
-    /// Reads an array from a file as NumPy's `save` writes it, also on a machine with another order of
-    /// bytes. On several ranks each reads its own rows. Every rank must ask.
+    /// Reads an array from a file as NumPy's `save` writes it, also on a machine with another order
+    /// of bytes. On several ranks each reads its own rows. Every rank must ask.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, is no such file, has elements of another type or another number of
-    /// dimensions, or ends too early; or if memory is refused.
+    /// If the file cannot be read, is no such file, has elements of another type or another number
+    /// of dimensions, or ends too early; or if memory is refused.
     pub fn load_npy(path: impl AsRef<Path>) -> Result<Self, Error> {
         let (path, runtime) = (path.as_ref(), Runtime::current());
         let header = runtime.agree(Header::of_file(path))?;
@@ -293,8 +293,8 @@ impl Header {
     }
 }
 
-/// Elements that become bytes, or are made of them, at a time: some system calls, and memory that stays
-/// in the caches.
+/// Elements that become bytes, or are made of them, at a time: some system calls, and memory that
+/// stays in the caches.
 const CHUNK: usize = 8 << 10;
 
 /// Writes elements, little-endian.

@@ -6,12 +6,12 @@ use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::Error;
 
 impl<T: Numeric, const D: usize> Array<T, D> {
-    /// The value of a polynomial at each element: of `[2, 0, 5]` it is `2 x^2 + 5`. The coefficients stand
-    /// from that of the highest power to the constant one; without any the values are 0. NumPy's
-    /// `polyval(coefficients, x)`.
+    /// The value of a polynomial at each element: of `[2, 0, 5]` it is `2 x^2 + 5`. The
+    /// coefficients stand from that of the highest power to the constant one; without any the
+    /// values are 0. NumPy's `polyval(coefficients, x)`.
     ///
-    /// By Horner's rule, from the first coefficient on, each product rounded and then added: two tasks for
-    /// each power, which fuse.
+    /// By Horner's rule, from the first coefficient on, each product rounded and then added: two
+    /// tasks for each power, which fuse.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;

@@ -224,14 +224,15 @@ impl Search {
 
 /// Elements from which on the threads share the lines.
 const MANY: usize = 1 << 16;
-/// Elements of a line that are compared with each other before one of them is looked for, and of these
-/// those that are compared side by side.
+/// Elements of a line that are compared with each other before one of them is looked for, and of
+/// these those that are compared side by side.
 const PIECE: usize = 1024;
 const CHUNK: usize = 16;
-/// Lines of fewer than [`CHUNK`] elements that are searched together, with a copy of an element of each.
+/// Lines of fewer than [`CHUNK`] elements that are searched together, with a copy of an element of
+/// each.
 const GROUP: usize = 64;
-/// The most lines with neighbouring elements that are searched together: what is known of them stays in
-/// the L1 cache.
+/// The most lines with neighbouring elements that are searched together: what is known of them
+/// stays in the L1 cache.
 const TOGETHER: usize = 512;
 
 /// Some lines of `x`, from line `first` on.
@@ -344,8 +345,8 @@ fn choose<T: Copy + PartialEq>(
     }
 }
 
-/// The best of a line of at least [`CHUNK`] elements: first its value, without branches, and its place only
-/// if it is better than what there was.
+/// The best of a line of at least [`CHUNK`] elements: first its value, without branches, and its
+/// place only if it is better than what there was.
 #[inline(always)]
 fn best_of_line<T: Numeric + PartialOrd>(
     line: &[T],
@@ -371,8 +372,8 @@ fn best_of_line<T: Numeric + PartialOrd>(
     best
 }
 
-/// The chunks of a piece that has at least one: those that follow each other, and the last elements, of
-/// which some may be in two chunks.
+/// The chunks of a piece that has at least one: those that follow each other, and the last
+/// elements, of which some may be in two chunks.
 #[inline(always)]
 fn chunks<T>(piece: &[T]) -> impl Iterator<Item = &[T; CHUNK]> {
     let (whole, _) = piece.as_chunks::<CHUNK>();

@@ -1,7 +1,7 @@
 //! Medians and quantiles, of a vector and along an axis.
 //!
-//! Those of a vector are found by all threads and ranks together ([`crate::select`]); lines of arrays of
-//! several dimensions are looked through each by one thread.
+//! Those of a vector are found by all threads and ranks together ([`crate::select`]); lines of
+//! arrays of several dimensions are looked through each by one thread.
 
 use crate::array::{Array, Vector};
 use crate::axes::along_an_axis;
@@ -24,9 +24,9 @@ const MADE: usize = 1;
 const MANY: usize = 1 << 14;
 
 impl<T: Real> Vector<T> {
-    /// The middle element of the sorted vector, or the mean of the two in the middle; NaN if there is
-    /// one, or no element. NumPy's `median`. One task, which is not fused and does not sort, and few on
-    /// single elements.
+    /// The middle element of the sorted vector, or the mean of the two in the middle; NaN if there
+    /// is one, or no element. NumPy's `median`. One task, which is not fused and does not sort, and
+    /// few on single elements.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -55,9 +55,9 @@ impl<T: Real> Vector<T> {
     }
 
     /// The element below which a part `q` of the sorted vector lies, between 0 and 1: interpolated
-    /// linearly between the two that are next to place `q * (n - 1)`. NaN if there is one; of no element
-    /// an error, as in NumPy. NumPy's `quantile`; its `percentile` takes `100 * q`. Tasks as of
-    /// [`Vector::median`].
+    /// linearly between the two that are next to place `q * (n - 1)`. NaN if there is one; of no
+    /// element an error, as in NumPy. NumPy's `quantile`; its `percentile` takes `100 * q`. Tasks
+    /// as of [`Vector::median`].
     ///
     /// # Panics
     ///
@@ -81,7 +81,8 @@ impl<T: Real> Vector<T> {
         let part = place - place.floor();
         let places = |n: usize| (place as usize, (place as usize + 1).min(n - 1));
         self.sorted_at(places, |low, high| {
-            // Of two infinite elements there is no difference, and none is taken from an element alone.
+            // Of two infinite elements there is no difference, and none is taken from an element
+            // alone.
             let is_one = low.try_equal(&high)?.try_or(part == 0.0)?;
             let distance = is_one.try_select(T::ZERO, &high.try_sub(&low)?)?;
             // From the nearer of both, as NumPy.
@@ -92,8 +93,8 @@ impl<T: Real> Vector<T> {
         })
     }
 
-    /// What `join` makes of two elements of the sorted vector, the second of which is the first, or next
-    /// to it; NaN if there is one, or no element.
+    /// What `join` makes of two elements of the sorted vector, the second of which is the first, or
+    /// next to it; NaN if there is one, or no element.
     fn sorted_at(
         &self,
         places: impl FnOnce(usize) -> (usize, usize),
@@ -161,11 +162,11 @@ impl Wanted {
 
 along_an_axis! {
     [2 -> 1, 3 -> 2, 4 -> 3]
-    /// The medians along an axis, which the result does not have: the middle element of the sorted line,
-    /// or the mean of the two in the middle; NaN where there is one, or no element. NumPy's `median` with
-    /// an axis. One task, which is not fused and does not sort, and for another axis than the last one
-    /// before it that moves the axis there. Where ranks hold rows, an axis other than the first moves
-    /// nothing.
+    /// The medians along an axis, which the result does not have: the middle element of the sorted
+    /// line, or the mean of the two in the middle; NaN where there is one, or no element. NumPy's
+    /// `median` with an axis. One task, which is not fused and does not sort, and for another axis
+    /// than the last one before it that moves the axis there. Where ranks hold rows, an axis other
+    /// than the first moves nothing.
     #[doc(alias = "median")]
     median_axis try_median_axis [Real] -> T: |array, axis| {
         array.wanted_of_lines("median_axis", axis, (Wanted::Median, false))
@@ -184,8 +185,8 @@ macro_rules! quantiles {
     ($($more:literal -> $less:literal),*) => {$(
         impl<T: Real> Array<T, $more> {
             /// The quantiles along an axis: of each line the element below which a part `q` of the
-            /// sorted line lies, as [`Vector::quantile`]; otherwise as [`Self::median_axis`]. NumPy's
-            /// `quantile` with an axis; its `percentile` takes `100 * q`.
+            /// sorted line lies, as [`Vector::quantile`]; otherwise as [`Self::median_axis`].
+            /// NumPy's `quantile` with an axis; its `percentile` takes `100 * q`.
             ///
             /// # Panics
             ///
@@ -214,13 +215,13 @@ macro_rules! quantiles {
                 self.wanted_of_lines("quantile_axis", axis, (Wanted::Quantile(q), false))
             }
 
-            /// As [`Self::quantile_axis`] of the elements that are not NaN; NaN where there is none.
-            /// NumPy's `nanquantile`.
+            /// As [`Self::quantile_axis`] of the elements that are not NaN; NaN where there is
+            /// none. NumPy's `nanquantile`.
             ///
             /// # Panics
             ///
-            /// If there is no such axis, or `q` does not lie between 0 and 1; `try_nan_quantile_axis`
-            /// returns the error.
+            /// If there is no such axis, or `q` does not lie between 0 and 1;
+            /// `try_nan_quantile_axis` returns the error.
             #[doc(alias("nanquantile", "nanpercentile"))]
             #[must_use]
             #[track_caller]

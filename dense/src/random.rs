@@ -1,5 +1,5 @@
-//! Random numbers that are no function of one uniform or normal number: whole numbers, permutations, and
-//! what is found by trying.
+//! Random numbers that are no function of one uniform or normal number: whole numbers,
+//! permutations, and what is found by trying.
 //!
 //! As all random numbers here they depend on the seed and the index of the element alone.
 
@@ -14,8 +14,8 @@ use std::ops::Range;
 twins! {
     @ "If the range is empty, has more than 2^53 numbers, or memory cannot hold the shape.";
     [const D: usize] Array<i64, D>;
-    /// Whole numbers, each as probable as any other: NumPy's `Generator.integers(low, high)`. Tasks that
-    /// fuse.
+    /// Whole numbers, each as probable as any other: NumPy's `Generator.integers(low, high)`. Tasks
+    /// that fuse.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -41,8 +41,8 @@ twins! {
 twins! {
     constructors [] Vector<i64>;
     /// 0, 1 … `n - 1` in random order, each order as probable as any other: NumPy's
-    /// `Generator.permutation(n)`. A sample without repetition is the beginning of a permutation, one with
-    /// repetition is `x.take(&Vector::random_integers(..))`. A sort.
+    /// `Generator.permutation(n)`. A sample without repetition is the beginning of a permutation,
+    /// one with repetition is `x.take(&Vector::random_integers(..))`. A sort.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -58,8 +58,8 @@ twins! {
 
 twins! {
     constructors [T: Real, const D: usize] Array<T, D>;
-    /// Random numbers with the density `exp(-x)`: NumPy's `Generator.standard_exponential`. Tasks that
-    /// fuse.
+    /// Random numbers with the density `exp(-x)`: NumPy's `Generator.standard_exponential`. Tasks
+    /// that fuse.
     random_exponential try_random_exponential(shape: [usize; D], seed: u64) -> Self {
         Self::try_random_uniform(shape, seed)?.try_neg()?.try_ln_1p()?.try_neg()
     }
@@ -68,9 +68,9 @@ twins! {
 twins! {
     @ "If `k` is not a positive number, or memory cannot hold the shape.";
     [T: Real, const D: usize] Array<T, D>;
-    /// Random numbers with the density `x^(k-1) exp(-x) / gamma(k)`: NumPy's `Generator.standard_gamma(k)`.
-    /// By the method of G. Marsaglia and W. W. Tsang, *A Simple Method for Generating Gamma Variables*
-    /// (2000). One task, which is not fused.
+    /// Random numbers with the density `x^(k-1) exp(-x) / gamma(k)`: NumPy's
+    /// `Generator.standard_gamma(k)`. By the method of G. Marsaglia and W. W. Tsang, *A Simple
+    /// Method for Generating Gamma Variables* (2000). One task, which is not fused.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -90,9 +90,9 @@ twins! {
     @ "If `mean` is not a positive number of at most 1e15, or memory cannot hold the shape.";
     [const D: usize] Array<i64, D>;
     /// Counts of events of which there are `mean` in the mean, independent of each other: NumPy's
-    /// `Generator.poisson(mean)`. By the product of uniform numbers for small means, else by the method of
-    /// W. Hörmann, *The transformed rejection method for generating Poisson random variables* (1993). One
-    /// task, which is not fused.
+    /// `Generator.poisson(mean)`. By the product of uniform numbers for small means, else by the
+    /// method of W. Hörmann, *The transformed rejection method for generating Poisson random
+    /// variables* (1993). One task, which is not fused.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -118,8 +118,8 @@ fn check_positive(op: &'static str, number: f64) -> Result<(), Error> {
     }
 }
 
-/// A random number for each index. Inlined, with all that it calls, into loops that are compiled for the
-/// instruction set.
+/// A random number for each index. Inlined, with all that it calls, into loops that are compiled
+/// for the instruction set.
 trait Draw<T>: Copy + Send + Sync + 'static {
     fn at(self, index: u64) -> T;
 }

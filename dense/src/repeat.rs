@@ -29,12 +29,12 @@ impl<T: Element> State for Scalar<T> {
 /// The state is what one round leaves to the next: arrays and scalars, alone, in tuples, arrays and
 /// vectors of such. A round replaces it, and returns whether to go on. It is called for the first
 /// rounds; as soon as two in a row were alike, the others are done again without it, with the same
-/// bits, on any number of ranks ([`Rounds`]). That takes about half of the time of issuing rounds of
-/// sixty tasks, two thirds of those of twenty, and as long as issuing those of six.
+/// bits, on any number of ranks ([`Rounds`]). That takes about half of the time of issuing rounds
+/// of sixty tasks, two thirds of those of twenty, and as long as issuing those of six.
 ///
-/// So **a round must do the same each time**: it is a function of the state and of arrays that do not
-/// change meanwhile. A round that asks for values, calls an eager function (`nonzero`) or issues
-/// a host task (`take`, a sweep of ILU) is called each time.
+/// So **a round must do the same each time**: it is a function of the state and of arrays that do
+/// not change meanwhile. A round that asks for values, calls an eager function (`nonzero`) or
+/// issues a host task (`take`, a sweep of ILU) is called each time.
 ///
 /// ```
 /// use sparsefuse_dense::{Scalar, Vector, repeat};

@@ -10,7 +10,8 @@ use sparsefuse_runtime::{Error, HostArgs, reserve, try_collect};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// What is sorted, in the order of keys; of items with equal keys, those of an earlier run come first.
+/// What is sorted, in the order of keys; of items with equal keys, those of an earlier run come
+/// first.
 pub(crate) trait Item: Ord + Copy + Send + Sync {
     fn key(self) -> u64;
 }

@@ -1,9 +1,9 @@
 //! Running sums and products along an axis.
 //!
-//! A scan is a host task: each element is that before it joined with one more, from the first on, so
-//! its bits do not depend on threads or ranks. The threads share a scan of integers alone, which
-//! have the same bits in any grouping; of other numbers each waits for the one before it. Where the axis is cut, each rank goes on from the last
-//! row of the rank before it, and waits for that.
+//! A scan is a host task: each element is that before it joined with one more, from the first on,
+//! so its bits do not depend on threads or ranks. The threads share a scan of integers alone, which
+//! have the same bits in any grouping; of other numbers each waits for the one before it. Where the
+//! axis is cut, each rank goes on from the last row of the rank before it, and waits for that.
 
 use crate::array::{Array, Vector};
 use crate::operand::expect;
@@ -17,8 +17,8 @@ const MADE: usize = 1;
 
 impl<T: Numeric, const D: usize> Array<T, D> {
     /// The running sums along an axis: each element is the sum of all up to it, added one after the
-    /// other from the first on, in the type of the elements. NumPy's `cumsum`. One task, which is not
-    /// fused; along axis 0, ranks follow one another.
+    /// other from the first on, in the type of the elements. NumPy's `cumsum`. One task, which is
+    /// not fused; along axis 0, ranks follow one another.
     ///
     /// ```
     /// use sparsefuse_dense::Array;
@@ -131,8 +131,8 @@ impl<T: Numeric> Vector<T> {
     }
 }
 
-/// Rows of `inner` elements, each joined with the one before it, the first one with `before` if that
-/// is a row.
+/// Rows of `inner` elements, each joined with the one before it, the first one with `before` if
+/// that is a row.
 fn slab<T: Numeric>(before: &[T], x: &[T], made: &mut [T], inner: usize, join: impl Fn(T, T) -> T) {
     if x.is_empty() {
         return;
@@ -199,7 +199,8 @@ fn in_pieces<T: Numeric>(
     join: impl Fn(T, T) -> T + Copy + Sync,
 ) -> Result<(), Error> {
     let (n, threads) = (x.len(), args.threads());
-    // The sum of the last part is not needed, so only the other parts are summed, in smaller ranges.
+    // The sum of the last part is not needed, so only the other parts are summed, in smaller
+    // ranges.
     let wanted = n - n / threads;
     let mut sums = try_collect((0..threads * (threads - 1)).map(|_| None))?;
     let n_sums = sums.len();

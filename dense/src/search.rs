@@ -9,9 +9,9 @@ use sparsefuse_runtime::{
 };
 
 impl<T: Numeric + PartialOrd> Vector<T> {
-    /// For each of some values the first place in this sorted vector before which it could stand: the
-    /// number of elements below it. NaN is above all numbers. NumPy's `searchsorted`. One task, which
-    /// is not fused; every rank reads all of this vector, and its own of the values.
+    /// For each of some values the first place in this sorted vector before which it could stand:
+    /// the number of elements below it. NaN is above all numbers. NumPy's `searchsorted`. One task,
+    /// which is not fused; every rank reads all of this vector, and its own of the values.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -45,8 +45,8 @@ impl<T: Numeric + PartialOrd> Vector<T> {
         self.places("searchsorted", values, |element, value| element < value)
     }
 
-    /// As [`Vector::searchsorted`], but the last place: the number of elements that are not above the
-    /// value. NumPy's `searchsorted` with `side="right"`.
+    /// As [`Vector::searchsorted`], but the last place: the number of elements that are not above
+    /// the value. NumPy's `searchsorted` with `side="right"`.
     ///
     /// # Panics
     ///
@@ -136,8 +136,8 @@ impl<T: Numeric + PartialOrd> Vector<T> {
         self.unique_deferred()?.get()
     }
 
-    /// As [`Vector::unique`], without waiting: what is issued until the result is asked for is in the
-    /// same window.
+    /// As [`Vector::unique`], without waiting: what is issued until the result is asked for is in
+    /// the same window.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -151,8 +151,8 @@ impl<T: Numeric + PartialOrd> Vector<T> {
     ///
     /// # Errors
     ///
-    /// As all functions of one value: see the [rules](crate#rules). A failed computation of the vector
-    /// is found when the result is asked for.
+    /// As all functions of one value: see the [rules](crate#rules). A failed computation of the
+    /// vector is found when the result is asked for.
     pub fn unique_deferred(&self) -> Result<Deferred<Self>, Error> {
         self.try_sort_axis(0)?
             .of_runs("unique", |element, _| element)
@@ -181,8 +181,8 @@ impl<T: Numeric + PartialOrd> Vector<T> {
         Ok((values.get()?, lengths(&first, self.len())?))
     }
 
-    /// The distinct elements as [`Vector::unique`] gives them, and for each element of the vector the
-    /// place of its value among them.
+    /// The distinct elements as [`Vector::unique`] gives them, and for each element of the vector
+    /// the place of its value among them.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;

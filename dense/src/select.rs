@@ -1,8 +1,8 @@
 //! Elements at places of the order in which a vector would be sorted, without sorting it.
 //!
-//! Keys are counted by their leading bits, from the smallest to the largest key; those that agree with
-//! the one wanted are looked at further, until only equal ones are left. Threads and ranks add up their
-//! counts, so no element is sent, and neither shows.
+//! Keys are counted by their leading bits, from the smallest to the largest key; those that agree
+//! with the one wanted are looked at further, until only equal ones are left. Threads and ranks add
+//! up their counts, so no element is sent, and neither shows.
 
 use crate::array::Vector;
 use crate::indices::as_cut;
@@ -23,8 +23,8 @@ const BITS: u32 = 11;
 /// Elements from which on the threads share them.
 const MANY: usize = 1 << 16;
 
-/// Of a vector with elements the one at a place of the sorted vector, the next one, and the last one.
-/// One task. If there is no next one, the last one takes its place.
+/// Of a vector with elements the one at a place of the sorted vector, the next one, and the last
+/// one. One task. If there is no next one, the last one takes its place.
 pub(crate) fn elements_at<T: Element>(x: &Vector<T>, place: usize) -> Result<Vector<T>, Error> {
     const OP: &str = "quantile";
     let x = x.contiguous()?;
@@ -75,7 +75,8 @@ enum Narrowed {
     Among(Vec<u64>),
 }
 
-/// Finds the leading bits of the key at a place, which becomes its place among the keys that have them.
+/// Finds the leading bits of the key at a place, which becomes its place among the keys that have
+/// them.
 fn narrowed(
     args: &HostArgs<'_>,
     n: usize,
@@ -148,7 +149,8 @@ fn around<T: Element>(args: &HostArgs<'_>, x: &[T], found: u64) -> Result<Around
     })
 }
 
-/// What `work` writes for parts of `n` numbers, one for each thread, into as many lists of this length.
+/// What `work` writes for parts of `n` numbers, one for each thread, into as many lists of this
+/// length.
 fn in_parts(
     args: &HostArgs<'_>,
     n: usize,
@@ -164,8 +166,8 @@ fn in_parts(
     Ok(lists)
 }
 
-/// One list of those of all threads, and of all ranks where they hold parts of the vector: `join` makes
-/// one element of two, by their number.
+/// One list of those of all threads, and of all ranks where they hold parts of the vector: `join`
+/// makes one element of two, by their number.
 fn joined(
     args: &HostArgs<'_>,
     lists: &[Vec<u64>],

@@ -1,7 +1,7 @@
 //! Vectors as sets: which elements others have too, and the distinct elements of two vectors.
 //!
-//! All of it is array code over sorts, searches and masks. As in NumPy, a NaN is in no set, not even in
-//! its own, but [`Vector::unique`] leaves one of them.
+//! All of it is array code over sorts, searches and masks. As in NumPy, a NaN is in no set, not
+//! even in its own, but [`Vector::unique`] leaves one of them.
 
 use crate::array::{Array, Vector};
 use crate::operand::{expect, named};
@@ -9,8 +9,8 @@ use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::Error;
 
 impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
-    /// Whether each element is one of some values; a NaN is not, and -0 is 0. NumPy's `isin`. Sorts the
-    /// values, of which every rank reads all, searches, gathers and compares.
+    /// Whether each element is one of some values; a NaN is not, and -0 is 0. NumPy's `isin`. Sorts
+    /// the values, of which every rank reads all, searches, gathers and compares.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -51,9 +51,9 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
 }
 
 impl<T: Numeric + PartialOrd> Vector<T> {
-    /// The distinct elements that both vectors have, in ascending order; no NaN. NumPy's `intersect1d`.
-    /// [`Vector::unique`] of this vector, [`Array::is_in`] the other and [`Array::compress`]; waits for
-    /// the number of elements.
+    /// The distinct elements that both vectors have, in ascending order; no NaN. NumPy's
+    /// `intersect1d`. [`Vector::unique`] of this vector, [`Array::is_in`] the other and
+    /// [`Array::compress`]; waits for the number of elements.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -77,8 +77,9 @@ impl<T: Numeric + PartialOrd> Vector<T> {
         })
     }
 
-    /// The distinct elements that one of two vectors has, in ascending order; of all NaN one. NumPy's
-    /// `union1d`. [`Vector::unique`] of both, one behind the other; waits for the number of elements.
+    /// The distinct elements that one of two vectors has, in ascending order; of all NaN one.
+    /// NumPy's `union1d`. [`Vector::unique`] of both, one behind the other; waits for the number of
+    /// elements.
     ///
     /// # Errors
     ///
@@ -90,8 +91,8 @@ impl<T: Numeric + PartialOrd> Vector<T> {
         })
     }
 
-    /// The distinct elements that the other vector has not, in ascending order; of all NaN one, whatever
-    /// the other has. NumPy's `setdiff1d`. Costs as much as [`Vector::intersection`].
+    /// The distinct elements that the other vector has not, in ascending order; of all NaN one,
+    /// whatever the other has. NumPy's `setdiff1d`. Costs as much as [`Vector::intersection`].
     ///
     /// # Errors
     ///
@@ -104,8 +105,9 @@ impl<T: Numeric + PartialOrd> Vector<T> {
         })
     }
 
-    /// The distinct elements that one vector has and the other has not, in ascending order; a NaN for
-    /// each vector that has one. NumPy's `setxor1d`. Both differences, one behind the other and sorted.
+    /// The distinct elements that one vector has and the other has not, in ascending order; a NaN
+    /// for each vector that has one. NumPy's `setxor1d`. Both differences, one behind the other and
+    /// sorted.
     ///
     /// # Errors
     ///

@@ -5,9 +5,9 @@
 //! - *Alone*: one thread goes through all items.
 //! - *By blocks*: each thread has some of the elements, and goes through the blocks of items that
 //!   name any of them. For indices that are near their place.
-//! - *By buckets*: items are first sorted into buckets of neighbouring elements, which fit the cache;
-//!   then each bucket is served, in the order of its items. For indices that lie anywhere in an array
-//!   larger than the cache; so even one thread is faster than without.
+//! - *By buckets*: items are first sorted into buckets of neighbouring elements, which fit the
+//!   cache; then each bucket is served, in the order of its items. For indices that lie anywhere in
+//!   an array larger than the cache; so even one thread is faster than without.
 //! - *By copies*: each thread has a copy of all elements, where the order leaves no trace.
 //!
 //! The choice depends on the indices, on the number of threads and on sizes; no bit does.
@@ -23,7 +23,8 @@ use std::slice::from_ref;
 const BLOCK: usize = 4096;
 /// Bytes of the elements of a bucket: half of an L2 cache.
 const BUCKET: usize = 1 << 19;
-/// Bytes of an array from which on its elements are served by buckets: more than the last cache keeps.
+/// Bytes of an array from which on its elements are served by buckets: more than the last cache
+/// keeps.
 const LARGE: usize = 16 << 20;
 /// Items whose elements are asked for ahead, where these lie beyond the L2 cache.
 const AHEAD: usize = 32;
@@ -42,8 +43,8 @@ pub(crate) struct Singles<'a, I> {
     pub(crate) in_any_order: bool,
 }
 
-/// Brings the items that name elements of `made`, of which the first is `begin`, to them; `value` is
-/// that of an item.
+/// Brings the items that name elements of `made`, of which the first is `begin`, to them; `value`
+/// is that of an item.
 pub(crate) fn serve<T: Element, I: Index>(
     args: &HostArgs<'_>,
     (made, begin): (&mut [T], usize),
@@ -79,8 +80,8 @@ impl<I: Index> Singles<'_, I> {
         (0..SAMPLES).filter(is_wide).count() > SAMPLES / 4
     }
 
-    /// The range of elements that some items name; the largest range if an index is out of bounds, so
-    /// that the check of indices finds it on every rank that has elements.
+    /// The range of elements that some items name; the largest range if an index is out of bounds,
+    /// so that the check of indices finds it on every rank that has elements.
     fn range(&self, numbers: Range<usize>) -> Range<usize> {
         let (mut begin, mut end) = (usize::MAX, 0);
         let segments = self.lines.segments(numbers, self.indices, |segment| {
@@ -281,8 +282,8 @@ fn by_buckets<T: Element, I: Index>(
 }
 
 impl<T: Element> Sorted<T> {
-    /// Sorts some items that name elements from `begin` on, of which there are `n`; a bucket has two
-    /// to the power of `shift` of them.
+    /// Sorts some items that name elements from `begin` on, of which there are `n`; a bucket has
+    /// two to the power of `shift` of them.
     fn fill<I: Index>(
         &mut self,
         items: &Singles<'_, I>,

@@ -1,17 +1,18 @@
 //! Short lines sorted side by side, by a network of comparisons.
 //!
-//! Which items are compared does not depend on what they are, so no branch is mispredicted, and what is
-//! done to one line is done to several. A line of 10 items takes 31 comparisons.
+//! Which items are compared does not depend on what they are, so no branch is mispredicted, and
+//! what is done to one line is done to several. A line of 10 items takes 31 comparisons.
 
-/// The longest lines for which this pays: twice as fast as sorting each line up to 20 items, no faster
-/// from 24 on.
+/// The longest lines for which this pays: twice as fast as sorting each line up to 20 items, no
+/// faster from 24 on.
 pub(crate) const LONGEST: usize = 20;
 
 /// Lines side by side.
 const LANES: usize = 8;
 
-/// The pairs of places whose items are put in order, one pair after the other, so that all `n` are: the
-/// merge exchange of Batcher (Knuth, *The Art of Computer Programming*, volume 3, 5.2.2, algorithm M).
+/// The pairs of places whose items are put in order, one pair after the other, so that all `n` are:
+/// the merge exchange of Batcher (Knuth, *The Art of Computer Programming*, volume 3, 5.2.2,
+/// algorithm M).
 pub(crate) fn network(n: usize) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     let top = n.next_power_of_two() / 2;
@@ -33,8 +34,8 @@ pub(crate) fn network(n: usize) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// Sorts lines of `n` elements, at most [`LONGEST`], by their network: `item` makes what is sorted of an
-/// element and its place, `made_of` what is returned.
+/// Sorts lines of `n` elements, at most [`LONGEST`], by their network: `item` makes what is sorted
+/// of an element and its place, `made_of` what is returned.
 pub(crate) fn sort<T: Copy, K: Copy + Ord, U>(
     (n, network): (usize, &[(usize, usize)]),
     x: &[T],

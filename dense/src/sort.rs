@@ -1,10 +1,11 @@
 //! Sorted arrays, and the indices that sort.
 //!
-//! An order is one of whole numbers ([`key`]), in which NaN is the largest. Lines of arrays of several
-//! dimensions are sorted each by one thread, short ones some at a time ([`crate::short_lines`]). Of a
-//! vector that is cut each rank gets the elements between two pivots from a sample, and there the threads
-//! share them ([`crate::runs`]). No rank holds more than these, unless it has all of the vector before.
-//! What is sorted is the order of elements and places alone, so neither pivots nor threads nor ranks show.
+//! An order is one of whole numbers ([`key`]), in which NaN is the largest. Lines of arrays of
+//! several dimensions are sorted each by one thread, short ones some at a time
+//! ([`crate::short_lines`]). Of a vector that is cut each rank gets the elements between two pivots
+//! from a sample, and there the threads share them ([`crate::runs`]). No rank holds more than
+//! these, unless it has all of the vector before. What is sorted is the order of elements and
+//! places alone, so neither pivots nor threads nor ranks show.
 
 use crate::array::{Array, Vector};
 use crate::indices::as_cut;
@@ -22,10 +23,10 @@ const X: usize = 0;
 const MADE: usize = 1;
 
 impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
-    /// The elements in ascending order along an axis, NaN last; -0 stands before 0. One task, which is
-    /// not fused; for another axis than the last one before it that moves the axis there. Of a vector,
-    /// ranks exchange the elements once; lines of other arrays lie on one rank each, unless the axis
-    /// is the first.
+    /// The elements in ascending order along an axis, NaN last; -0 stands before 0. One task, which
+    /// is not fused; for another axis than the last one before it that moves the axis there. Of a
+    /// vector, ranks exchange the elements once; lines of other arrays lie on one rank each, unless
+    /// the axis is the first.
     ///
     /// ```
     /// use sparsefuse_dense::Array;
@@ -58,8 +59,8 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
     }
 
     /// The indices that sort along an axis: NaN last, and equal elements, as -0 and 0 are, in the
-    /// order in which they stand (a stable sort). NumPy's `argsort` with `kind="stable"`. Otherwise as
-    /// [`Array::sort_axis`].
+    /// order in which they stand (a stable sort). NumPy's `argsort` with `kind="stable"`. Otherwise
+    /// as [`Array::sort_axis`].
     ///
     /// ```
     /// use sparsefuse_dense::Array;
@@ -260,8 +261,8 @@ fn sample<K: Item>(items: &[K], n: usize) -> Vec<K> {
     (0..n).map(|i| items[place(i)]).collect()
 }
 
-/// The place of an element in the order of its type: elements are in order as their keys are. All NaN
-/// have the largest key.
+/// The place of an element in the order of its type: elements are in order as their keys are. All
+/// NaN have the largest key.
 #[inline(always)]
 pub(crate) fn key<T: Element>(x: T) -> u64 {
     let [bits, _] = x.to_bits();

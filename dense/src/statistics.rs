@@ -11,8 +11,8 @@ use sparsefuse_runtime::{Error, Shape};
 
 twins! {
     methods [T: Field, const D: usize] Array<T, D>;
-    /// The variance of all elements: the mean of the squared distances from the mean; NaN if there are
-    /// none. NumPy's `var`; of complex numbers it is real. The array is read twice.
+    /// The variance of all elements: the mean of the squared distances from the mean; NaN if there
+    /// are none. NumPy's `var`; of complex numbers it is real. The array is read twice.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -26,7 +26,8 @@ twins! {
     /// The standard deviation: the square root of [`Array::var`].
     std try_std(&self) -> Scalar<T::Real> { self.try_var()?.try_sqrt() }
 
-    /// The sum of the squared distances from the mean, divided by the number of elements less `ddof`.
+    /// The sum of the squared distances from the mean, divided by the number of elements less
+    /// `ddof`.
     var_ddof try_var_ddof(&self, ddof: f64) -> Scalar<T::Real> {
         let squares = self.try_sub(&self.try_mean()?)?.try_sum_of_squares()?;
         squares.try_div(T::Real::from_f64((self.len() as f64 - ddof).max(0.0)))
@@ -144,8 +145,8 @@ impl<T: Field, const D: usize> Array<T, D> {
     }
 
     /// Whether all elements are close to those of another array: `|a - b| <= atol + rtol * |b|`, or
-    /// equal where they are infinite; none is NaN. NumPy's `allclose`, whose `rtol` is 1e-5 and `atol`
-    /// 1e-8. Few tasks, which fuse.
+    /// equal where they are infinite; none is NaN. NumPy's `allclose`, whose `rtol` is 1e-5 and
+    /// `atol` 1e-8. Few tasks, which fuse.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -182,8 +183,8 @@ impl<T: Field, const D: usize> Array<T, D> {
 }
 
 impl<T: Numeric, const D: usize> Array<T, D> {
-    /// The differences of neighbours along an axis, one less than there are elements. NumPy's `diff`.
-    /// One task.
+    /// The differences of neighbours along an axis, one less than there are elements. NumPy's
+    /// `diff`. One task.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;

@@ -12,8 +12,8 @@ use std::ops::Range;
 impl<T: Real, const D: usize> Array<T, D> {
     /// How many elements lie in each of `bins` intervals of equal length between `range.start` and
     /// `range.end`, and the ends of these: one more. Each has its lower end, the last one its upper
-    /// one too; what lies outside, and NaN, is left out. NumPy's `histogram` with `range`. Every rank
-    /// has all counts while they are made.
+    /// one too; what lies outside, and NaN, is left out. NumPy's `histogram` with `range`. Every
+    /// rank has all counts while they are made.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -80,10 +80,10 @@ impl<T: Real, const D: usize> Array<T, D> {
         Ok((Vector::wrap(counts, None), ends))
     }
 
-    /// For each element `x` the value at `x` of the function that is linear between points, of which
-    /// `xs` has the abscissas, ascending, and `ys` the values; before the first point and behind the
-    /// last one it is constant. NumPy's `interp(x, xs, ys)`. Every rank has all points; gathers, and
-    /// tasks that fuse.
+    /// For each element `x` the value at `x` of the function that is linear between points, of
+    /// which `xs` has the abscissas, ascending, and `ys` the values; before the first point and
+    /// behind the last one it is constant. NumPy's `interp(x, xs, ys)`. Every rank has all points;
+    /// gathers, and tasks that fuse.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -108,8 +108,8 @@ impl<T: Real, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// If there is no point, or there are not as many values as abscissas. Whether these are ascending
-    /// is not looked at.
+    /// If there is no point, or there are not as many values as abscissas. Whether these are
+    /// ascending is not looked at.
     pub fn try_interp(&self, xs: &Vector<T>, ys: &Vector<T>) -> Result<Self, Error> {
         const OP: &str = "interp";
         let n = xs.len();
@@ -189,8 +189,8 @@ impl Bins {
         Ok(())
     }
 
-    /// The last bin that an element is not below, of those that are not empty: found by a product, and
-    /// corrected by the ends, which are rounded otherwise.
+    /// The last bin that an element is not below, of those that are not empty: found by a product,
+    /// and corrected by the ends, which are rounded otherwise.
     #[inline(always)]
     fn bin<T: Real>(&self, x: T, ends: &[T]) -> usize {
         let last = self.n - 1;

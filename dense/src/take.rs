@@ -1,9 +1,9 @@
 //! Gathers: elements of an array at indices that another array holds.
 //!
-//! Where indices are used again and again, a gather is a kernel ([`crate::gather`]), else a host task. The
-//! rows of that are those of the result; of what is gathered from, each rank
-//! reads what it holds, and asks the others for the units that its items name, in their order. Where
-//! every rank holds everything, nothing is asked.
+//! Where indices are used again and again, a gather is a kernel ([`crate::gather`]), else a host
+//! task. The rows of that are those of the result; of what is gathered from, each rank reads what
+//! it holds, and asks the others for the units that its items name, in their order. Where every
+//! rank holds everything, nothing is asked.
 
 use crate::array::{Array, Vector};
 use crate::gather;
@@ -19,10 +19,11 @@ const INDICES: usize = 1;
 const MADE: usize = 2;
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// The elements at flat, row-major indices, in the shape of the index array; of a vector, simply
-    /// those at these indices. Negative indices count from the end. NumPy's `take` without an axis,
-    /// and `x[indices]` of a vector. One task. It is not fused, but on one rank, of a vector by a vector
-    /// of indices that has been used some times: from then on it is fused as other operations are.
+    /// The elements at flat, row-major indices, in the shape of the index array; of a vector,
+    /// simply those at these indices. Negative indices count from the end. NumPy's `take` without
+    /// an axis, and `x[indices]` of a vector. One task. It is not fused, but on one rank, of a
+    /// vector by a vector of indices that has been used some times: from then on it is fused as
+    /// other operations are.
     ///
     /// On several ranks, an element that another rank holds is asked for once for each index that
     /// names it.
@@ -89,8 +90,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// If the index arrays have different shapes, or belong to another runtime. Indices that are out
-    /// of range are found when the tasks run.
+    /// If the index arrays have different shapes, or belong to another runtime. Indices that are
+    /// out of range are found when the tasks run.
     pub fn try_take_points<I: Index, const E: usize>(
         &self,
         indices: [&Array<I, E>; D],

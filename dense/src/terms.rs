@@ -1,5 +1,5 @@
-//! Arrays whose axes have labels, and what sums of products are made of: diagonals, sums over axes, and the
-//! product of two.
+//! Arrays whose axes have labels, and what sums of products are made of: diagonals, sums over axes,
+//! and the product of two.
 
 use crate::array::{Array, Vector};
 use crate::slices::step;
@@ -64,8 +64,8 @@ impl<T: Numeric> Term<T> {
         Ok(term)
     }
 
-    /// The sums over the axes that are not kept. Neighbouring ones are summed where they are, others are
-    /// brought behind those that are kept.
+    /// The sums over the axes that are not kept. Neighbouring ones are summed where they are,
+    /// others are brought behind those that are kept.
     pub(crate) fn summed(&self, is_kept: impl Fn(char) -> bool) -> Result<Self, Error> {
         let is_summed = |label: &char| !is_kept(*label);
         let n = self.labels.iter().copied().filter(is_summed).count();
@@ -100,8 +100,8 @@ impl<T: Numeric> Term<T> {
         Ok(term)
     }
 
-    /// The product of two terms, summed over what they have in common and is not needed. What only one of
-    /// them has is needed.
+    /// The product of two terms, summed over what they have in common and is not needed. What only
+    /// one of them has is needed.
     pub(crate) fn times(
         &self,
         other: &Self,
@@ -177,8 +177,8 @@ impl<T: Numeric> Term<T> {
         a.try_mul(&b)?.reshape([n * n_rows * n_columns])
     }
 
-    /// The products where both have in common only what is summed, or nothing: one of matrices, or of a
-    /// matrix and a vector.
+    /// The products where both have in common only what is summed, or nothing: one of matrices, or
+    /// of a matrix and a vector.
     fn times_matrix(
         &self,
         other: &Self,
@@ -196,8 +196,8 @@ impl<T: Numeric> Term<T> {
         made.reshape([made.len()])
     }
 
-    /// The matrix whose rows have some labels and whose columns the others; without a copy if they follow
-    /// one another in either order.
+    /// The matrix whose rows have some labels and whose columns the others; without a copy if they
+    /// follow one another in either order.
     fn matrix(&self, rows: &[char], columns: &[char]) -> Result<Array<T, 2>, Error> {
         let [n_rows, n_columns] = [self.total(rows), self.total(columns)];
         if self.labels == [columns, rows].concat() {
@@ -238,8 +238,8 @@ impl<T: Numeric> Term<T> {
     }
 }
 
-/// The elements of an array of four dimensions with the two in the middle swapped. As few dimensions as
-/// there are, since copies of views with fewer are faster.
+/// The elements of an array of four dimensions with the two in the middle swapped. As few
+/// dimensions as there are, since copies of views with fewer are faster.
 fn swapped<T: Numeric>(
     elements: &Vector<T>,
     [before, a, b, after]: [usize; 4],

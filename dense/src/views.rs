@@ -310,9 +310,9 @@ impl<T: Element, const D: usize> Array<T, D> {
         }
     }
 
-    /// Changes the elements within the given ranges in place: `change` gets them as they are, and what
-    /// it returns is written to them. The tasks of the change and one more, which fuse; before them
-    /// one that copies the array, unless this is the only handle of it.
+    /// Changes the elements within the given ranges in place: `change` gets them as they are, and
+    /// what it returns is written to them. The tasks of the change and one more, which fuse; before
+    /// them one that copies the array, unless this is the only handle of it.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;

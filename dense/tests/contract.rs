@@ -154,7 +154,8 @@ fn sums_of_products_without_a_product_of_matrices() {
     });
 }
 
-/// `np.einsum` of these: `a = np.arange(24).reshape(2, 3, 4) % 7 - 3`, `b = np.arange(12).reshape(4, 3) % 5
+/// `np.einsum` of these: `a = np.arange(24).reshape(2, 3, 4) % 7 - 3`, `b =
+/// np.arange(12).reshape(4, 3) % 5
 /// - 2`, `c = np.arange(6).reshape(3, 2) - 2`.
 #[test]
 fn sums_of_products_of_numpy() {

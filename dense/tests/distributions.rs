@@ -30,8 +30,8 @@ fn they_depend_on_seed_and_index_alone() {
     assert_eq!(order, (0..50).collect::<Vec<_>>());
 }
 
-/// The sum of squared differences between counts and what is expected of them, divided by the latter, and
-/// how many there are; expectations below 5 are joined.
+/// The sum of squared differences between counts and what is expected of them, divided by the
+/// latter, and how many there are; expectations below 5 are joined.
 fn chi_square(counts: &[i64], expected: impl Fn(i64) -> f64, n: f64) -> (f64, f64) {
     let most = counts.iter().copied().max().unwrap();
     let (mut sum, mut cells, mut seen, mut wanted) = (0.0, 0.0, 0.0, 0.0);

@@ -146,8 +146,8 @@ fn diagonals() {
     );
 }
 
-/// The series of a nilpotent matrix ends; that of a large one has large terms, but the matrix need not be
-/// halved as its norm says, since its powers are small.
+/// The series of a nilpotent matrix ends; that of a large one has large terms, but the matrix need
+/// not be halved as its norm says, since its powers are small.
 #[test]
 fn nilpotent_matrices() {
     for size in [1e-200, 1e-3, 1.0, 50.0, 1e6] {
@@ -171,7 +171,8 @@ fn nilpotent_matrices() {
     }
 }
 
-/// The example of Moler and Van Loan, with the eigenvalues -1 and -17, and a matrix with equal ones.
+/// The example of Moler and Van Loan, with the eigenvalues -1 and -17, and a matrix with equal
+/// ones.
 #[test]
 fn eigenvalues_far_apart_and_equal() {
     let (e, f) = ((-1f64).exp(), (-17f64).exp());
@@ -194,7 +195,8 @@ const FIGURES: [(f64, f64, f64); 5] = [
     (-20.0, -4.953070386204469, -5.635636527186569),
 ];
 
-/// The first and the last element that SciPy 1.17 finds for the elements sin(i + 2 j) times a factor.
+/// The first and the last element that SciPy 1.17 finds for the elements sin(i + 2 j) times a
+/// factor.
 #[test]
 fn figures_of_scipy() {
     for (factor, first, last) in FIGURES {

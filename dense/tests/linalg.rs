@@ -1,5 +1,5 @@
-//! Systems, factorisations, eigenvalues: what defines them holds, for all types and shapes, and what has
-//! no answer is refused.
+//! Systems, factorisations, eigenvalues: what defines them holds, for all types and shapes, and
+//! what has no answer is refused.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 

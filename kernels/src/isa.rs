@@ -264,11 +264,11 @@ pub fn prefetch_all<T>(elements: &[T]) {
 
 /// Whether loops on arrays ask for what their next block reads (`blocks/run/fetch.rs`).
 ///
-/// The prefetchers of the hardware begin anew with each array of each block, and what that costs depends
-/// on the machine. An AMD Zen 5 gains from being asked: loops on vectors from memory are 1.15 to 1.4 times
-/// as fast. On an AMD Zen 3 an iteration of `cg` takes 1.25 times as long on 1024² points when asked, 1.1
-/// times on 2048², and the same on 384² to 724². They are told apart by AVX-512, whatever instruction set
-/// is in use.
+/// The prefetchers of the hardware begin anew with each array of each block, and what that costs
+/// depends on the machine. An AMD Zen 5 gains from being asked: loops on vectors from memory are
+/// 1.15 to 1.4 times as fast. On an AMD Zen 3 an iteration of `cg` takes 1.25 times as long on
+/// 1024² points when asked, 1.1 times on 2048², and the same on 384² to 724². They are told apart
+/// by AVX-512, whatever instruction set is in use.
 pub(crate) fn asks_for_streams() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
@@ -293,9 +293,9 @@ pub(crate) fn prefetch<T>(data: *const T) {
 
 /// Keeps the compiler from taking several rounds of the loop that calls this together.
 ///
-/// A loop over chunks whose elements it has taken together already, as SIMD, it would vectorise once
-/// more where there is AVX-512: a lane for each chunk, filled by gather instructions, which take up to ten
-/// times as long as reading the chunks one after the other.
+/// A loop over chunks whose elements it has taken together already, as SIMD, it would vectorise
+/// once more where there is AVX-512: a lane for each chunk, filled by gather instructions, which
+/// take up to ten times as long as reading the chunks one after the other.
 #[inline(always)]
 pub(crate) fn one_chunk_at_a_time() {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

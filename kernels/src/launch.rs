@@ -127,8 +127,8 @@ pub enum Operand {
     /// For `Entries`, in place of them: the matrix in packed form. The product does not read the
     /// `Structure` operand then.
     Packed(Packed),
-    /// For `Entries`, in place of them, on a device: the matrix in slices. The product does not read the
-    /// `Structure` operand then.
+    /// For `Entries`, in place of them, on a device: the matrix in slices. The product does not
+    /// read the `Structure` operand then.
     Sliced(Sliced),
     /// For `Structure`.
     Structure(Structure),
@@ -214,7 +214,8 @@ pub struct Packed {
     pub data: *const u8,
 }
 
-/// A piece of a sparse matrix in the order of [`Slices`](crate::device::Slices), in memory of a device.
+/// A piece of a sparse matrix in the order of [`Slices`](crate::device::Slices), in memory of a
+/// device.
 #[derive(Clone, Copy, Debug)]
 pub struct Sliced {
     /// Where the slices lie, two words each.

@@ -19,8 +19,8 @@ use crate::element::DType;
 /// - the types on which it is the identity;
 /// - whether twice the operation is the identity;
 /// - what a row of a block costs, in quarters of a cycle of AVX-512 (the table of [`crate::math`]);
-/// - its C: a sign in front (`Prefix`), the function of `math.c` with its name and the type (`Call`,
-///   or `Angle` where that holds up to a bound), the operand itself, or 0;
+/// - its C: a sign in front (`Prefix`), the function of `math.c` with its name and the type
+///   (`Call`, or `Angle` where that holds up to a bound), the operand itself, or 0;
 /// - its block loops, by the macro of `blocks/loops/table.rs` that lists their types;
 /// - its method of arrays and scalars, and the one that returns an error.
 #[doc(hidden)]
@@ -127,7 +127,8 @@ macro_rules! binary_operations {
             Max max { Same | Nothing         | 1  | Call           | ordered    | maximum/try_maximum }
         }
         Reals: PlaneOps {
-            /// The angle of the point with the height `self` and the abscissa `other`, from -pi to pi.
+            /// The angle of the point with the height `self` and the abscissa `other`, from -pi to
+            /// pi.
             Atan2 atan2 { Same | Nothing     | 32 | Call           | reals      | atan2/try_atan2 }
             /// The square root of the sum of both squares, without overflow on the way.
             Hypot hypot { Same | Nothing     | 12 | Call           | reals      | hypot/try_hypot }

@@ -41,9 +41,9 @@ pub(crate) trait OrderedOps: NumericOps + PartialOrd {
     /// The nearest whole number, of two the even one.
     fn round(self) -> Self;
 
-    /// This number, or a NaN if so. Without a branch and without a choice: a choice between what is in
-    /// memory and something else would be stored under a mask, which takes several times as long as a
-    /// plain store.
+    /// This number, or a NaN if so. Without a branch and without a choice: a choice between what is
+    /// in memory and something else would be stored under a mask, which takes several times as long
+    /// as a plain store.
     fn or_nan_if(self, is_nan: bool) -> Self;
 
     /// The smaller, the first of equals; NaN if one is NaN.
@@ -189,8 +189,8 @@ macro_rules! float_ops {
                     rest
                 }
             }
-            /// As NumPy's: by the remainder, which is exact, where the quotient may round up to a whole
-            /// number that is too large.
+            /// As NumPy's: by the remainder, which is exact, where the quotient may round up to a
+            /// whole number that is too large.
             #[inline(always)]
             fn floor_div(self, other: Self) -> Self {
                 let (rest, quotient) = (self % other, self / other);

@@ -2,21 +2,21 @@
 //!
 //! The elements of an array, in row-major order, are divided into *tiles*, by its shape alone
 //! ([`Tiles`](crate::tiles::Tiles)): a vector into `tile_len` neighbours each, counted from 0; an
-//! array whose innermost lines are longer than that into as many neighbours of a line; else trailing
-//! dimensions are merged to a cell while that has at most `tile_len` elements, and a tile has as many
-//! neighbouring cells along the next dimension as divide `tile_len` and fit it: a power of two, since
-//! it is one by default.
+//! array whose innermost lines are longer than that into as many neighbours of a line; else
+//! trailing dimensions are merged to a cell while that has at most `tile_len` elements, and a tile
+//! has as many neighbouring cells along the next dimension as divide `tile_len` and fit it: a power
+//! of two, since it is one by default.
 //!
-//! Within a tile there are 16 lanes: element `i` of the tile goes to lane `i % 16`, ascending within
-//! a lane, each lane starting from the operation's identity. The lanes of a tile are then joined
-//! pairwise: lane `l` with `l + 8`, then with `l + 4`, `l + 2`, `l + 1`. The tiles of a line are
-//! joined by a binary tree whose shape depends on their number alone: node `k` of level `v` covers
-//! the tiles `k * 2^v .. (k + 1) * 2^v`, and a node whose right half lies beyond the end is its left
-//! half. The results of lines are joined by such trees along each dimension outside of them, from
-//! the innermost to dimension 0.
+//! Within a tile there are 16 lanes: element `i` of the tile goes to lane `i % 16`, ascending
+//! within a lane, each lane starting from the operation's identity. The lanes of a tile are then
+//! joined pairwise: lane `l` with `l + 8`, then with `l + 4`, `l + 2`, `l + 1`. The tiles of a line
+//! are joined by a binary tree whose shape depends on their number alone: node `k` of level `v`
+//! covers the tiles `k * 2^v .. (k + 1) * 2^v`, and a node whose right half lies beyond the end is
+//! its left half. The results of lines are joined by such trees along each dimension outside of
+//! them, from the innermost to dimension 0.
 //!
-//! A tile that cannot change whether any or all elements are true, or where an extremum is, may have
-//! the identity for its result, since these joins are exact and do not depend on their order.
+//! A tile that cannot change whether any or all elements are true, or where an extremum is, may
+//! have the identity for its result, since these joins are exact and do not depend on their order.
 //!
 //! A range along the last tree is therefore represented by its maximal aligned subtrees
 //! ([`Forest`]), at most two per level, and joining neighbouring ranges is exactly associative: the
@@ -159,9 +159,9 @@ pub struct Forest {
 /// The tiles of a block ([`blocks`]); a power of two.
 const BLOCK: usize = 128;
 
-/// Those of neighbouring tiles, the first of which has the number `first`, that are whole blocks: the
-/// leaves of an aligned subtree. Threads may join them ([`join_block`]) before [`Forest::set_blocks`]
-/// goes through what is left.
+/// Those of neighbouring tiles, the first of which has the number `first`, that are whole blocks:
+/// the leaves of an aligned subtree. Threads may join them ([`join_block`]) before
+/// [`Forest::set_blocks`] goes through what is left.
 #[must_use]
 pub fn blocks(first: u64, tiles: &mut [Partial]) -> impl ExactSizeIterator<Item = &mut [Partial]> {
     let head = before_blocks(first, tiles.len());
@@ -240,8 +240,8 @@ impl Forest {
         }
     }
 
-    /// Makes this the forest of neighbouring tiles, as [`Forest::of_tiles`], of which the [`blocks`] have
-    /// been joined.
+    /// Makes this the forest of neighbouring tiles, as [`Forest::of_tiles`], of which the
+    /// [`blocks`] have been joined.
     pub fn set_blocks(&mut self, op: ReduceOp, dtype: DType, first: u64, tiles: &mut [Partial]) {
         let (head, rest) = tiles.split_at_mut(before_blocks(first, tiles.len()));
         self.set_tiles(op, dtype, first, head);
@@ -306,8 +306,8 @@ impl Forest {
     }
 }
 
-/// Joins neighbours: element `i` becomes the join of `2 i` and `2 i + 1`. The type is known inside the
-/// loop, since there are a thousand tiles for a million rows.
+/// Joins neighbours: element `i` becomes the join of `2 i` and `2 i + 1`. The type is known inside
+/// the loop, since there are a thousand tiles for a million rows.
 fn join_pairs(op: ReduceOp, dtype: DType, nodes: &mut [Partial]) {
     let undefined = || -> ! { panic!("the verifier admits no `{}` of {dtype}", op.name()) };
     match op {
@@ -326,7 +326,8 @@ fn join_pairs(op: ReduceOp, dtype: DType, nodes: &mut [Partial]) {
         ReduceOp::Any => pairwise(nodes, of_elements(bool::or)),
         ReduceOp::All => pairwise(nodes, of_elements(bool::and)),
         ReduceOp::ArgMin | ReduceOp::ArgMax => pairwise(nodes, |a, b| match b.index {
-            // Most tiles have nothing that is better than what was before (`blocks/loops/tiled.rs`).
+            // Most tiles have nothing that is better than what was before
+            // (`blocks/loops/tiled.rs`).
             u64::MAX => a,
             _ => join(op, dtype, a, b),
         }),

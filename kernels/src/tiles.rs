@@ -103,8 +103,8 @@ impl Tiles {
         self.grain
     }
 
-    /// The number of tiles of a part of this many elements, which begins with a tile and, where there
-    /// are several, with a line.
+    /// The number of tiles of a part of this many elements, which begins with a tile and, where
+    /// there are several, with a line.
     #[must_use]
     pub fn count(&self, len: usize) -> usize {
         let is_whole = (len % self.line).is_multiple_of(self.len);
@@ -135,8 +135,8 @@ impl Tiles {
         }
     }
 
-    /// Whether a tile begins wherever a row of this many elements does, in a part that begins with an
-    /// element of the array, by its global index.
+    /// Whether a tile begins wherever a row of this many elements does, in a part that begins with
+    /// an element of the array, by its global index.
     pub(crate) fn begin_with(&self, element: u64, row_len: usize) -> bool {
         match self.line {
             usize::MAX => self.offset(element) == 0 && row_len.is_multiple_of(self.len),
@@ -144,8 +144,8 @@ impl Tiles {
         }
     }
 
-    /// How many tiles of full length follow each other from the first of these elements on, with which one
-    /// begins.
+    /// How many tiles of full length follow each other from the first of these elements on, with
+    /// which one begins.
     pub(crate) fn whole(&self, elements: &Range<usize>) -> usize {
         let end = match self.line.is_multiple_of(self.len) || self.line == usize::MAX {
             true => elements.end,
@@ -161,7 +161,8 @@ impl Tiles {
         self.line
     }
 
-    /// How many neighbours are joined to one before the trees along dimension 0, one after the other.
+    /// How many neighbours are joined to one before the trees along dimension 0, one after the
+    /// other.
     pub(crate) fn joined(&self) -> [usize; 3] {
         self.joined
     }
@@ -190,8 +191,8 @@ impl Tiles {
         are_leaves.then_some((first / self.grain) as u64)
     }
 
-    /// Joins the tiles of a part that begins at index `first` of dimension 0, and makes `forest` that
-    /// of the part. The tiles lend their memory to what they are joined to.
+    /// Joins the tiles of a part that begins at index `first` of dimension 0, and makes `forest`
+    /// that of the part. The tiles lend their memory to what they are joined to.
     pub fn plant(
         &self,
         (op, dtype): (ReduceOp, DType),

@@ -36,16 +36,17 @@ pub struct Config {
     /// 29 and 21 for 9216; where the loops decide differently it is 29 and 46.
     pub parallel_threshold: usize,
     /// Bytes of its arrays above which a loop of a kernel stores past the caches what it does not
-    /// read, on all ranks of a machine together. The default, 48 MiB, is more than the last cache of
-    /// most machines.
+    /// read, on all ranks of a machine together. The default, 48 MiB, is more than the last cache
+    /// of most machines.
     pub stream_threshold: usize,
     /// Bytes of their arrays above which neighbouring loops of a kernel follow each other over the
     /// rows, band by band, where one writes what the other reads, as sweeps of a stencil do. The
     /// default is the L2 cache of most machines; 0 lets them do so wherever they
     /// can, and `usize::MAX` nowhere.
     pub band_threshold: usize,
-    /// How often entries are read in plain form by one structure before they are packed, which takes
-    /// about the time of three reads. With 0 the first read packs them, with `usize::MAX` none does.
+    /// How often entries are read in plain form by one structure before they are packed, which
+    /// takes about the time of three reads. With 0 the first read packs them, with `usize::MAX`
+    /// none does.
     pub pack_after: usize,
     /// The instruction set of the kernels.
     pub isa: Isa,
@@ -62,14 +63,15 @@ pub struct Config {
     /// [`Runtime::start`](crate::Runtime::start).
     pub run_ahead: usize,
     /// Work below which such a window runs where it ends: bytes, and instructions on elements. The
-    /// thread begins some microseconds after it has been woken, in which a core does about as much as
-    /// the default.
+    /// thread begins some microseconds after it has been woken, in which a core does about as much
+    /// as the default.
     pub ahead_threshold: usize,
     /// The way kernels run.
     pub executor: Executor,
     /// The device on which kernels run, besides the processors of the host.
     pub device: DeviceKind,
-    /// Bytes that a task moves at least to go to the device, if none of its operands is there already.
+    /// Bytes that a task moves at least to go to the device, if none of its operands is there
+    /// already.
     pub device_threshold: usize,
     /// How kernels that take long in blocks become native code in the background; `None`
     /// leaves them in blocks.
@@ -189,9 +191,10 @@ impl Config {
     /// environment says: `SPARSEFUSE_THREADS`, `SPARSEFUSE_FUSION`, `SPARSEFUSE_PACK` and
     /// `SPARSEFUSE_CHECK` (0 or 1), `SPARSEFUSE_ISA` (baseline, avx2, avx512), `SPARSEFUSE_TILE`,
     /// `SPARSEFUSE_CUT` (elements),
-    /// `SPARSEFUSE_AHEAD` (windows), `SPARSEFUSE_MEMORY` (bytes), `SPARSEFUSE_NATIVE` (0 or 1), `SPARSEFUSE_CACHE` (a directory)
-    /// and `SPARSEFUSE_CC` (a C compiler), `SPARSEFUSE_DEVICE` (none, cuda, cuda:1, emulated),
-    /// `SPARSEFUSE_DEVICE_BYTES` and `SPARSEFUSE_NVRTC` (the library that compiles for it).
+    /// `SPARSEFUSE_AHEAD` (windows), `SPARSEFUSE_MEMORY` (bytes), `SPARSEFUSE_NATIVE` (0 or 1),
+    /// `SPARSEFUSE_CACHE` (a directory) and `SPARSEFUSE_CC` (a C compiler), `SPARSEFUSE_DEVICE`
+    /// (none, cuda, cuda:1, emulated), `SPARSEFUSE_DEVICE_BYTES` and `SPARSEFUSE_NVRTC` (the
+    /// library that compiles for it).
     ///
     /// # Errors
     ///

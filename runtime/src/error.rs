@@ -208,8 +208,8 @@ impl Error {
         }
     }
 
-    /// The same failure, told of the operation that the program has called, which is made of the one
-    /// that has failed.
+    /// The same failure, told of the operation that the program has called, which is made of the
+    /// one that has failed.
     #[must_use]
     pub fn of_operation(mut self, called: &'static str) -> Self {
         match Arc::make_mut(&mut self.kind) {

@@ -2,12 +2,12 @@
 //!
 //! A program issues tasks on whole stores; the runtime solves how they are cut, fuses neighbours,
 //! removes temporaries, remembers what it has analysed, and runs the result on threads and ranks.
-//! It knows structures (ranges, the indices within them, entries beside these), but no sparse matrix
-//! and no format such as CSR: that the indices are columns is for the crates above it to say. The
-//! folders are the way of the data, and each knows only those below it in this list: [`program`] →
-//! [`machine`] → [`observe`] → [`analysis`] → [`tasks`] → [`stores`] → [`images`] → [`comm`] →
-//! [`memory`] → [`geometry`]. A host task may find the size of its
-//! result ([`Runtime::submit_deferred`]); work that calls the runtime is an eager task, which runs where
+//! It knows structures (ranges, the indices within them, entries beside these), but no sparse
+//! matrix and no format such as CSR: that the indices are columns is for the crates above it to
+//! say. The folders are the way of the data, and each knows only those below it in this list:
+//! [`program`] → [`machine`] → [`observe`] → [`analysis`] → [`tasks`] → [`stores`] → [`images`] →
+//! [`comm`] → [`memory`] → [`geometry`]. A host task may find the size of its result
+//! ([`Runtime::submit_deferred`]); work that calls the runtime is an eager task, which runs where
 //! it is issued ([`Runtime::eager_task`]).
 
 mod hash;

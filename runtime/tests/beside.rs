@@ -286,8 +286,8 @@ fn a_variant_is_chosen_by_threads_elements_and_company() {
 fn a_limit_that_suffices_one_after_the_other_suffices() {
     let bytes = LEN.next_power_of_two() * size_of::<f64>();
     for threads in [1, 2, 4] {
-        // x, what one pair makes, and little more; side by side the first tasks of all pairs fit, and
-        // then none of those that would give memory back.
+        // x, what one pair makes, and little more; side by side the first tasks of all pairs fit,
+        // and then none of those that would give memory back.
         let runtime = runtime(threads, 3 * bytes + bytes / 4);
         let x = vector(&runtime, 1.0);
         let calls = Arc::new(AtomicUsize::new(0));

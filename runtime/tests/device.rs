@@ -10,8 +10,8 @@ use sparsefuse_testing::{bits, device_toolchain};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Runs a program without a device, and with all tasks on the emulated one, and looks at what that has
-/// done; where there is no C compiler it says so.
+/// Runs a program without a device, and with all tasks on the emulated one, and looks at what that
+/// has done; where there is no C compiler it says so.
 fn check<R: PartialEq + std::fmt::Debug>(
     program: impl Fn(&Runtime) -> Result<R, Error>,
     look: impl Fn(Counters),

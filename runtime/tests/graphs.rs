@@ -1,5 +1,5 @@
-//! Graphs of host tasks on blocks and names: random ones against a model that runs one task after the
-//! other, in all settings; what runs at once, what waits, what fails with what.
+//! Graphs of host tasks on blocks and names: random ones against a model that runs one task after
+//! the other, in all settings; what runs at once, what waits, what fails with what.
 
 use sparsefuse_kernels::DType;
 use sparsefuse_runtime::{

@@ -9,8 +9,8 @@ use sparsefuse_sparse::Csr;
 
 const OP: &str = "expm_multiply";
 
-/// Degrees of Taylor polynomials, and the largest norm of a matrix for which each has the precision of
-/// doubles: table 3.1 of the paper, and what is between by the same analysis.
+/// Degrees of Taylor polynomials, and the largest norm of a matrix for which each has the precision
+/// of doubles: table 3.1 of the paper, and what is between by the same analysis.
 const DEGREES: [(u32, f64); 11] = [
     (5, 2.4e-3),
     (10, 1.4e-1),
@@ -25,16 +25,16 @@ const DEGREES: [(u32, f64); 11] = [
     (55, 9.9),
 ];
 
-/// exp(t A) b, without forming the exponential: SciPy's `expm_multiply`. The state after the time `t` of
-/// what obeys y' = A y, from `b` on.
+/// exp(t A) b, without forming the exponential: SciPy's `expm_multiply`. The state after the time
+/// `t` of what obeys y' = A y, from `b` on.
 ///
-/// By the method of A. H. Al-Mohy and N. J. Higham, *Computing the Action of the Matrix Exponential, with
-/// an Application to Exponential Integrators* (2011), without their estimates of the norms of powers:
-/// Taylor polynomials of exp(t (A - mu I) / s), where mu is the mean of the diagonal, applied `s` times
-/// and ended where a term no longer counts.
+/// By the method of A. H. Al-Mohy and N. J. Higham, *Computing the Action of the Matrix
+/// Exponential, with an Application to Exponential Integrators* (2011), without their estimates of
+/// the norms of powers: Taylor polynomials of exp(t (A - mu I) / s), where mu is the mean of the
+/// diagonal, applied `s` times and ended where a term no longer counts.
 ///
-/// Takes about 6 products with the matrix for each unit of `t` times the 1-norm of A - mu I, at least some
-/// ten, and holds five vectors and a matrix.
+/// Takes about 6 products with the matrix for each unit of `t` times the 1-norm of A - mu I, at
+/// least some ten, and holds five vectors and a matrix.
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
@@ -54,8 +54,8 @@ const DEGREES: [(u32, f64); 11] = [
 ///
 /// # Errors
 ///
-/// If the matrix is not square, `b` has another length, an entry of either is infinite or not a number,
-/// `t` is not a finite number, or so large that it would take more than 2^31 steps.
+/// If the matrix is not square, `b` has another length, an entry of either is infinite or not a
+/// number, `t` is not a finite number, or so large that it would take more than 2^31 steps.
 pub fn expm_multiply<T: Field>(a: &Csr<T>, b: &Vector<T>, t: f64) -> Result<Vector<T>, Error> {
     a.runtime().enter(|| {
         check_square(OP, a)?;
@@ -107,8 +107,8 @@ fn taylor<T: Field>(a: &Csr<T>, y: &Vector<T>, step: f64, degree: u32) -> Result
     Ok(sum)
 }
 
-/// The degree of the polynomial and the number of steps that take the fewest products, for a matrix of
-/// this norm.
+/// The degree of the polynomial and the number of steps that take the fewest products, for a matrix
+/// of this norm.
 fn degree_and_steps(norm: f64) -> Result<(u32, u32), Error> {
     let steps = |most: f64| (norm / most).ceil().max(1.0);
     let products = |&(degree, most): &(u32, f64)| f64::from(degree) * steps(most);

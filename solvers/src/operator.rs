@@ -65,8 +65,8 @@ pub trait LinearOperator<T> {
     /// Whether every application to a vector of a shape issues the same tasks, on the same arrays
     /// beside the vector, and asks for no value: then methods issue the first iterations only, and
     /// have the others done again ([`Rounds`](sparsefuse_runtime::Rounds)). An operator that counts
-    /// its applications, or changes from one to the next, says no, which is what this does unless it
-    /// is overridden.
+    /// its applications, or changes from one to the next, says no, which is what this does unless
+    /// it is overridden.
     fn is_repeatable(&self) -> bool {
         false
     }
@@ -88,7 +88,8 @@ pub trait LinearOperator<T> {
     ///
     /// # Errors
     ///
-    /// If the lengths of the vectors are not the numbers of rows and columns, or the operator fails.
+    /// If the lengths of the vectors are not the numbers of rows and columns, or the operator
+    /// fails.
     fn precise_residual(&self, b: &Vector<T>, x: &Vector<T>) -> Result<Option<Vector<T>>, Error> {
         let _ = (b, x);
         Ok(None)

@@ -8,8 +8,8 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// When a solver stops, and where it starts; [`Method`](crate::Method) has what one method alone may
-/// be asked. `Options::default()` suits most.
+/// When a solver stops, and where it starts; [`Method`](crate::Method) has what one method alone
+/// may be asked. `Options::default()` suits most.
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
@@ -157,7 +157,8 @@ pub enum StopReason {
     Converged,
     /// x minimises ‖b - A x‖² + damping² ‖x‖² as far as the tolerance tells: the gradient
     /// A'(b - A x) - damping² x is at most `rtol` ‖A‖ times the residual, which itself is not
-    /// small. Only `lsqr` and `lsmr` stop so, and `minres` where rounding allows no smaller gradient.
+    /// small. Only `lsqr` and `lsmr` stop so, and `minres` where rounding allows no smaller
+    /// gradient.
     LeastSquares,
     /// The limit of iterations was reached.
     IterationLimit,
@@ -179,7 +180,8 @@ pub enum StopReason {
     Stagnation,
     /// The method has solved the system at another scale, but at its own x has elements that are
     /// too small for their type, and without them, or without their last digits, the residual is
-    /// above the tolerance. Another scale of b or of the matrix helps, or a type with a wider range.
+    /// above the tolerance. Another scale of b or of the matrix helps, or a type with a wider
+    /// range.
     Underflow,
     /// The monitor asked to stop.
     Stopped,

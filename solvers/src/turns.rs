@@ -5,8 +5,8 @@
 //! and one message of inner products serve all solves, and ghosts travel at the same time. Nothing
 //! of it shows in the bits, since those do not depend on fusion.
 //!
-//! So a method is a future that waits nowhere but in [`turns_of_others`]. A method says [`value`] where
-//! an iteration reads its first value, and `get` for those that were computed with it.
+//! So a method is a future that waits nowhere but in [`turns_of_others`]. A method says [`value`]
+//! where an iteration reads its first value, and `get` for those that were computed with it.
 
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::{Element, Field, Real};

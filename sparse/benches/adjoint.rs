@@ -1,7 +1,7 @@
 //! Products with the adjoint without making it, beside products with the matrix.
 //!
-//! `cargo bench -p sparsefuse-sparse --bench adjoint -- 1` for one thread. Milliseconds, the shortest
-//! of fifteen rounds.
+//! `cargo bench -p sparsefuse-sparse --bench adjoint -- 1` for one thread. Milliseconds, the
+//! shortest of fifteen rounds.
 
 use sparsefuse_dense::Vector;
 use sparsefuse_runtime::{Config, Runtime};

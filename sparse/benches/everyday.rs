@@ -1,9 +1,10 @@
-//! Operations that programs with sparse matrices do every day, for `benches/python/everyday_sparse.py`,
-//! which runs this and SciPy in turn on the same data, and says how.
+//! Operations that programs with sparse matrices do every day, for
+//! `benches/python/everyday_sparse.py`, which runs this and SciPy in turn on the same data, and
+//! says how.
 //!
 //! Arguments: FOLDER THREADS. The folder has the arrays of matrices as files. Each line of standard
-//! input is `REPETITIONS NAME`; the answer is the seconds of one repetition, those that its thread had
-//! a processor (on Linux), and a fingerprint of what was made, or `none` if there is no such
+//! input is `REPETITIONS NAME`; the answer is the seconds of one repetition, those that its thread
+//! had a processor (on Linux), and a fingerprint of what was made, or `none` if there is no such
 //! operation.
 
 use ndarray::Array2;

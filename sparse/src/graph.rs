@@ -1,9 +1,9 @@
 //! Graphs: a square matrix whose stored entries `a[i, j]` are edges from node `i` to node `j`,
 //! zeros that are stored among them.
 //!
-//! As `scipy.sparse.csgraph`. These algorithms are sequential: every rank of several collects the whole
-//! matrix and computes the same, so every rank must ask, and all get the same result. For undirected
-//! graphs the matrix is transposed too, which takes as much memory again.
+//! As `scipy.sparse.csgraph`. These algorithms are sequential: every rank of several collects the
+//! whole matrix and computes the same, so every rank must ask, and all get the same result. For
+//! undirected graphs the matrix is transposed too, which takes as much memory again.
 //!
 //! ```
 //! use sparsefuse_sparse::{Csr, gallery, graph};

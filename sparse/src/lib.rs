@@ -6,10 +6,11 @@
 //!
 //! # Rules
 //!
-//! - What arrays have too, operators, products, sums along an axis, norms, panics with the message of
-//!   an [`Error`]; the `try_` method of the same name returns it. Names are those of arrays:
+//! - What arrays have too, operators, products, sums along an axis, norms, panics with the message
+//!   of an [`Error`]; the `try_` method of the same name returns it. Names are those of arrays:
 //!   [`Csr::matvec`], [`Csr::matmul`], [`Csr::sum_axis`], [`Csr::norm1`].
-//! - What makes another matrix, solves, or reads a file is eager, runs where it is issued, and returns a `Result`.
+//! - What makes another matrix, solves, or reads a file is eager, runs where it is issued, and
+//!   returns a `Result`.
 //!
 //! # Folders
 //!

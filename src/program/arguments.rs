@@ -74,8 +74,8 @@ pub(super) struct SolveArguments {
     /// Threads of each rank [default: all cores, divided among the ranks on them]
     #[arg(long, value_name = "N", value_parser = workers, allow_negative_numbers = true)]
     pub(super) threads: Option<usize>,
-    /// Where kernels run besides the processors: none, cuda, cuda:1, ... (a GPU, in builds with the feature
-    /// `cuda`) or emulated; the bits of the result are the same [default: none]
+    /// Where kernels run besides the processors: none, cuda, cuda:1, ... (a GPU, in builds with the
+    /// feature `cuda`) or emulated; the bits of the result are the same [default: none]
     #[arg(long, value_name = "DEVICE", value_parser = device)]
     pub(super) device: Option<DeviceKind>,
     /// Ranks inside each process; the solution has the same bits for every number
@@ -194,8 +194,8 @@ pub(super) struct EigsArguments {
     /// Threads of each rank [default: all cores, divided among the ranks on them]
     #[arg(long, value_name = "N", value_parser = workers, allow_negative_numbers = true)]
     pub(super) threads: Option<usize>,
-    /// Where kernels run besides the processors: none, cuda, cuda:1, ... (a GPU, in builds with the feature
-    /// `cuda`) or emulated; the bits of the result are the same [default: none]
+    /// Where kernels run besides the processors: none, cuda, cuda:1, ... (a GPU, in builds with the
+    /// feature `cuda`) or emulated; the bits of the result are the same [default: none]
     #[arg(long, value_name = "DEVICE", value_parser = device)]
     pub(super) device: Option<DeviceKind>,
     /// Ranks inside each process; the eigenvalues have the same bits for every number
@@ -207,7 +207,8 @@ pub(super) struct EigsArguments {
         allow_negative_numbers = true
     )]
     pub(super) ranks: usize,
-    /// Write the eigenvectors as the columns of a Matrix Market file (compressed if the name ends in .gz)
+    /// Write the eigenvectors as the columns of a Matrix Market file (compressed if the name ends
+    /// in .gz)
     #[arg(long, value_name = "FILE.mtx")]
     pub(super) out: Option<PathBuf>,
     /// Print one JSON object instead of the report
@@ -543,7 +544,8 @@ impl EigsArguments {
     }
 }
 
-/// The settings of the environment, with these threads, and this device, for each of this many ranks.
+/// The settings of the environment, with these threads, and this device, for each of this many
+/// ranks.
 fn settings(
     (threads, device): (Option<usize>, Option<DeviceKind>),
     ranks: usize,

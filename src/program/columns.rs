@@ -45,9 +45,9 @@ pub(super) fn read<'a, T: Field>(
     })
 }
 
-/// Writes columns, which have a name of their own in complaints, as a Matrix Market file. One that is
-/// not finite has no text in the format, and has not converged: the report says so already, so this
-/// is no failure of its own.
+/// Writes columns, which have a name of their own in complaints, as a Matrix Market file. One that
+/// is not finite has no text in the format, and has not converged: the report says so already, so
+/// this is no failure of its own.
 pub(super) fn write<T: Field>(
     path: &Path,
     columns: &[Vec<T>],

@@ -1,7 +1,8 @@
 //! The hash of a solution: equal bits, equal hash.
 //!
 //! FNV-1a with 64 bits over the little-endian bytes of the elements, column after column, the real
-//! part of a complex element first. Every NaN counts as the same one, since its sign and payload mean nothing.
+//! part of a complex element first. Every NaN counts as the same one, since its sign and payload
+//! mean nothing.
 
 use sparsefuse::kernels::{DType, Element};
 

@@ -1,8 +1,9 @@
 //! The command line program: from arguments to an exit status.
 //!
-//! Nothing here computes: [`solve`], [`plan`], [`eigs`] and [`info`] call the library as any program
-//! would. Results go to standard output, progress and complaints to standard error. A complaint is one line that says
-//! what was expected and what was found; it ends the program with status 2.
+//! Nothing here computes: [`solve`], [`plan`], [`eigs`] and [`info`] call the library as any
+//! program would. Results go to standard output, progress and complaints to standard error. A
+//! complaint is one line that says what was expected and what was found; it ends the program with
+//! status 2.
 
 mod arguments;
 mod failure;

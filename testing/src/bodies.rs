@@ -1,4 +1,5 @@
-//! The bodies of tasks of which small programs on the runtime are made, on `f64`; each is built once.
+//! The bodies of tasks of which small programs on the runtime are made, on `f64`; each is built
+//! once.
 
 use sparsefuse_kernels::{ArgKind, BinaryOp, DType, Inst, KernelBuilder, ReduceOp};
 use sparsefuse_runtime::{Access, Body, BodyArg, Privilege};

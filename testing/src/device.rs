@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-/// The compiler of the emulated device, which keeps its kernels below this folder, and takes no loops of
-/// the host; `None`, which is printed, where there is no C compiler.
+/// The compiler of the emulated device, which keeps its kernels below this folder, and takes no
+/// loops of the host; `None`, which is printed, where there is no C compiler.
 ///
 /// ```
 /// use sparsefuse_testing::device_toolchain;

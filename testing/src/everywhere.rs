@@ -25,8 +25,8 @@ const SETTINGS: [(usize, usize, bool, usize); 8] = [
 /// The same for tiles of the default length, of which few tests fill more than one.
 const DEFAULT_TILES: [(usize, usize, bool, usize); 2] = [(1, 1, false, 2), (3, 3, true, 0)];
 
-/// Settings under which a few elements are enough for several pieces, tiles and threads, and for loops
-/// that follow each other in bands.
+/// Settings under which a few elements are enough for several pieces, tiles and threads, and for
+/// loops that follow each other in bands.
 ///
 /// ```
 /// use sparsefuse_runtime::Config;

@@ -2,11 +2,12 @@
 //!
 //! [`everywhere()`] runs a program in the settings that must not change a bit of what it returns,
 //! [`bodies`] has the tasks of which small programs on the runtime are made, [`matrices`] finds
-//! the real matrices beside the checkout, and [`device_toolchain`] the compiler of the emulated device.
+//! the real matrices beside the checkout, and [`device_toolchain`] the compiler of the emulated
+//! device.
 //!
-//! A development dependency only: what users build does not have this crate. Unit tests of `runtime`
-//! and `kernels` cannot use it, since it is linked with a second copy of these crates, whose types
-//! are others than theirs; their integration tests can.
+//! A development dependency only: what users build does not have this crate. Unit tests of
+//! `runtime` and `kernels` cannot use it, since it is linked with a second copy of these crates,
+//! whose types are others than theirs; their integration tests can.
 
 pub mod bodies;
 mod device;

@@ -414,8 +414,8 @@ fn rows_without_elements_of_a_store_that_is_cut() {
     );
 }
 
-/// Rows that a loop had made for the sums of the next one were taken for all that there was of a matrix
-/// which a third loop read.
+/// Rows that a loop had made for the sums of the next one were taken for all that there was of a
+/// matrix which a third loop read.
 #[test]
 fn a_matrix_is_read_again_behind_the_sums_of_its_rows() {
     keep(
@@ -456,8 +456,8 @@ fn a_matrix_is_read_again_behind_the_sums_of_its_rows() {
     );
 }
 
-/// A rank had no memory for a halo. Later tasks failed because it was not there, with a message that did
-/// not name the reason. Seed 3186.
+/// A rank had no memory for a halo. Later tasks failed because it was not there, with a message
+/// that did not name the reason. Seed 3186.
 #[test]
 fn a_halo_without_memory_fails_later_tasks_for_that_reason() {
     let data = |out, shape: &[usize], flavour, seed| Data {

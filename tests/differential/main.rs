@@ -3,8 +3,8 @@
 //! [`program`] says what a program is, [`generate`] makes one from a seed, [`reference`] says what
 //! it means, [`run`] runs it on the library. A program that fails is [`shrink`]-ed and printed as
 //! Rust text, to be kept in [`kept`]. `SPARSEFUSE_DIFFERENTIAL_SECONDS` runs for as long as it
-//! says, with fresh seeds; `SPARSEFUSE_DIFFERENTIAL_PROGRAMS` as many as it says, the same each time;
-//! `SPARSEFUSE_DIFFERENTIAL_SEED` runs one program.
+//! says, with fresh seeds; `SPARSEFUSE_DIFFERENTIAL_PROGRAMS` as many as it says, the same each
+//! time; `SPARSEFUSE_DIFFERENTIAL_SEED` runs one program.
 //!
 //! Under `mpiexec` every process runs the same programs, one after the other; each program runs on
 //! the ranks of all processes, and what each rank sees is compared with what the program means.
@@ -127,8 +127,8 @@ const PROGRAMS_ON_DEVICE: u64 = 40;
 /// How many times as long they may take: some wait for it a hundred times, beside other tests.
 const COMPILING: u32 = 10;
 
-/// The fewest bytes that a task moves to go to the device: with 0 every task that has a form there does,
-/// else values go back and forth.
+/// The fewest bytes that a task moves to go to the device: with 0 every task that has a form there
+/// does, else values go back and forth.
 const DEVICE_THRESHOLDS: [usize; 4] = [0, 0, 200, 1000];
 
 /// The same on a device: the emulated one, or that which `SPARSEFUSE_DIFFERENTIAL_DEVICE` names.

@@ -843,8 +843,8 @@ fn common(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
 }
 
 /// A reduction of an array in the documented order: 16 lanes by index within each tile, the lanes
-/// pairwise at distances 8, 4, 2, 1, then a binary tree over the tiles of a line, and over the lines of
-/// each dimension.
+/// pairwise at distances 8, 4, 2, 1, then a binary tree over the tiles of a line, and over the
+/// lines of each dimension.
 fn reduce(
     op: ReduceOp,
     dtype: DType,

@@ -117,7 +117,8 @@ fn every_task_of_a_synthetic_graph_runs_once() {
 fn every_point_of_task_bench_gets_its_inputs_in_both_forms() {
     let (width, steps) = (40_usize, 10_usize);
     for pattern in ["stencil_1d", "nearest", "fft", "no_comm", "tree", "dom"] {
-        // The last time step of each point: of the wavefront, none for those that it does not reach.
+        // The last time step of each point: of the wavefront, none for those that it does not
+        // reach.
         let last = |i: usize| match pattern {
             "dom" => (0..steps).rev().find(|&t| {
                 let first = (t + width).saturating_sub(steps);

@@ -64,8 +64,8 @@ fn the_preconditioner_on_either_side() {
     }
 }
 
-/// From the right the residual never rises, and its estimate is that of the true residual, as far as
-/// the basis is orthogonal: to the square root of the rounding error.
+/// From the right the residual never rises, and its estimate is that of the true residual, as far
+/// as the basis is orthogonal: to the square root of the rounding error.
 #[test]
 fn gmres_minimises_the_residual() {
     let (a, b, jacobi) = system();
@@ -221,8 +221,8 @@ fn minres_ends_where_rounding_hides_the_least_squares_solution() {
     assert!((regular.x.to_vec().unwrap()[0] * 1e-10 - 1.0).abs() < 1e-2);
 }
 
-/// A residual of the smallest eigenvalues has a small gradient, which makes no regular system one of
-/// least squares.
+/// A residual of the smallest eigenvalues has a small gradient, which makes no regular system one
+/// of least squares.
 #[test]
 fn minres_solves_what_is_regular_with_a_large_tolerance() {
     let n = 400;
@@ -347,8 +347,8 @@ fn a_solver_for_many_right_hand_sides() {
     }
 }
 
-/// Solves side by side have the bits of solves one after the other, whatever ends them and whenever;
-/// they share their tasks and reductions.
+/// Solves side by side have the bits of solves one after the other, whatever ends them and
+/// whenever; they share their tasks and reductions.
 #[test]
 fn right_hand_sides_side_by_side() {
     let config = Config {
@@ -508,8 +508,8 @@ fn small_matrices() -> Vec<(String, Triplets<f64>, bool)> {
         .collect()
 }
 
-/// A method that claims to have converged on a real matrix is as near to faer's direct solution as the
-/// residual says; and many methods do.
+/// A method that claims to have converged on a real matrix is as near to faer's direct solution as
+/// the residual says; and many methods do.
 #[test]
 fn real_matrices_beside_a_direct_solution() {
     let matrices = small_matrices();

@@ -2,8 +2,8 @@
 //!
 //! One program of tests, since each has its own copy of the methods for every type of matrix and of
 //! number, which is most of what there is to compile. `cargo test --test library nullspace`
-//! runs the tests of one module. Under `mpiexec` those of `matrices` and `solvers` run on the ranks of
-//! all processes.
+//! runs the tests of one module. Under `mpiexec` those of `matrices` and `solvers` run on the ranks
+//! of all processes.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]

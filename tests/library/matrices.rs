@@ -1,9 +1,11 @@
 //! Real matrices: products and solves on every file of `shared/matrices` beside the checkout,
-//! against `sprs` and `faer`. Under `mpiexec` (with `--test-threads=1`) they run on the ranks of all
-//! processes, and are compared to one rank. Where the folder is missing, the tests say so and pass.
+//! against `sprs` and `faer`. Under `mpiexec` (with `--test-threads=1`) they run on the ranks of
+//! all processes, and are compared to one rank. Where the folder is missing, the tests say so and
+//! pass.
 //!
 //! `docs/matrices.md` says what every solver does on every matrix; the test of the solves asserts
-//! it. `cargo test --release --test library matrices::solves -- --nocapture` prints the rows of that page.
+//! it. `cargo test --release --test library matrices::solves -- --nocapture` prints the rows of
+//! that page.
 
 use faer::sparse::{SparseRowMat, Triplet};
 use num_complex::Complex;

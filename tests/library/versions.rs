@@ -1,6 +1,6 @@
 //! Slices that are assigned again and again: with new versions of their arrays, with parts that are
-//! copied or left out, and where other handles still see the old elements, all bits are those of tasks
-//! that run one after the other.
+//! copied or left out, and where other handles still see the old elements, all bits are those of
+//! tasks that run one after the other.
 
 use sparsefuse::prelude::*;
 use sparsefuse::runtime::Config;
@@ -196,7 +196,8 @@ fn sweeps_go_to_and_fro_between_two_arrays() {
     assert_eq!(count("  loop d"), 12 * 5 + 2 * 4, "{explain}");
 }
 
-/// On several ranks, too, where a group has as many sweeps as fit into the room around a rank's rows.
+/// On several ranks, too, where a group has as many sweeps as fit into the room around a rank's
+/// rows.
 #[test]
 fn sweeps_go_to_and_fro_on_ranks() {
     for (ranks, sweeps) in [(2, 4), (3, 3)] {
@@ -204,7 +205,8 @@ fn sweeps_go_to_and_fro_on_ranks() {
             let count = |text: &str| explain.matches(text).count();
             assert_eq!(count("\ngroup "), 1, "{explain}");
             assert_eq!(count(" becomes "), 1, "{explain}");
-            // The second sweep writes to the memory of the array itself, the third one to that of the first.
+            // The second sweep writes to the memory of the array itself, the third one to that of
+            // the first.
             assert_eq!(count(" gets memory "), 1, "{explain}");
             assert_eq!(count(" takes over "), sweeps - 1, "{explain}");
         }

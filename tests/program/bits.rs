@@ -2,8 +2,9 @@
 //!
 //! `tests/data/bits.csv` was made there, by the program: every generator and every square matrix of
 //! `shared/matrices`, `cg`, `cgs` and `bicgstab`, without preconditioner and with `jacobi`, at most
-//! 40 iterations, no limit of divergence. Where a later commit changed a meaning on purpose, the line
-//! says so and names it. How arrays are cut, fused, packed and computed has no say in any of them.
+//! 40 iterations, no limit of divergence. Where a later commit changed a meaning on purpose, the
+//! line says so and names it. How arrays are cut, fused, packed and computed has no say in any of
+//! them.
 
 use serde_json::Value;
 use sparsefuse_testing::matrices;

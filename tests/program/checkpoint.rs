@@ -161,7 +161,8 @@ fn a_killed_job_ends_as_if_it_had_not_been() {
     }
 }
 
-/// Runs a command line that is refused: status 2, and one line of complaint that contains `expected`.
+/// Runs a command line that is refused: status 2, and one line of complaint that contains
+/// `expected`.
 fn check_refused(line: &str, expected: &str) {
     for ranks in ["", "--ranks 2"] {
         let line = format!("{line} {ranks}");

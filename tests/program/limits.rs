@@ -66,8 +66,8 @@ const COMMANDS: [(&str, bool); 20] = [
     ("solve poisson2d:150 --max-iter 3 --pc lu", true),
 ];
 
-/// Where the system refuses memory, be it for a small list of another library, the program ends with
-/// status 2 and one line that says what was asked for. How each command ends is printed.
+/// Where the system refuses memory, be it for a small list of another library, the program ends
+/// with status 2 and one line that says what was asked for. How each command ends is printed.
 #[test]
 #[cfg(target_os = "linux")]
 fn memory_that_the_system_refuses_is_an_error() {

@@ -1,4 +1,5 @@
-//! The dry run: what `sparsefuse plan` counts for each rank is what each of as many real ranks does.
+//! The dry run: what `sparsefuse plan` counts for each rank is what each of as many real ranks
+//! does.
 
 use super::text;
 use serde_json::Value;

@@ -13,7 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const CRATES: [&str; 6] = [
     "kernels", "runtime", "dense", "sparse", "solvers", "testing",
 ];
-/// Those whose folders stand in `lib.rs` in the order of the data: each imports those before it only.
+/// Those whose folders stand in `lib.rs` in the order of the data: each imports those before it
+/// only.
 const ORDERED: [&str; 2] = ["runtime", "sparse"];
 
 #[test]
@@ -122,8 +123,8 @@ struct Imports {
     passed_on: BTreeMap<String, Vec<String>>,
 }
 
-/// The circles of a crate, given its files by their paths below `src/`: the modules of each, and the
-/// imports that tie them.
+/// The circles of a crate, given its files by their paths below `src/`: the modules of each, and
+/// the imports that tie them.
 fn circles<'a>(sources: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
     let files = modules(sources);
     let ties = ties(&files);

@@ -1,8 +1,8 @@
 //! The habits of the project as commands: `cargo xtask --help` lists them.
 //!
-//! Each command runs cargo and what cargo has built, so it needs no shell and no system package; the
-//! tests under `mpiexec` alone need some. What goes wrong is told in one sentence that says what to
-//! do about it, and ends the program with status 1.
+//! Each command runs cargo and what cargo has built, so it needs no shell and no system package;
+//! the tests under `mpiexec` alone need some. What goes wrong is told in one sentence that says
+//! what to do about it, and ends the program with status 1.
 
 mod tally;
 mod test;
@@ -106,7 +106,8 @@ enum Bench {
     ///   cargo xtask bench peers --only gmg --only amg --against petsc
     #[command(verbatim_doc_comment)]
     Peers(peers::Arguments),
-    /// Run programs of `examples/` beside the same ones in NumPy, JAX and numba, and compare results
+    /// Run programs of `examples/` beside the same ones in NumPy, JAX and numba, and compare
+    /// results
     ///
     /// Prints the median time of a step of each. Needs Python; packages go to an environment under
     /// `target/peers`.
@@ -118,8 +119,8 @@ enum Bench {
     Examples(programs::Examples),
     /// Run graphs of tasks beside Dask, and Task Bench beside MPI: what a task costs
     ///
-    /// Task Bench prints METG(50), the granularity of tasks at which half of the time is theirs, and
-    /// the floor. Needs Python, and an MPI for ranks as processes.
+    /// Task Bench prints METG(50), the granularity of tasks at which half of the time is theirs,
+    /// and the floor. Needs Python, and an MPI for ranks as processes.
     ///
     /// Example:
     ///   cargo xtask bench tasks --patterns stencil_1d,fft --widths 2,8,128

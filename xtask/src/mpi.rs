@@ -1,9 +1,9 @@
 //! The check of ranks as processes: tests under `mpiexec`.
 //!
-//! Test programs that work on the ranks of all processes run on two to four of them (on one, they have
-//! run with all other tests); each run counts as one test. `tests/mpi.rs` starts `mpiexec` itself. What
-//! that needs (an MPI, libclang) is installed where that is possible without asking: by root, on Debian
-//! or Ubuntu. Elsewhere the check is skipped, and says what to install.
+//! Test programs that work on the ranks of all processes run on two to four of them (on one, they
+//! have run with all other tests); each run counts as one test. `tests/mpi.rs` starts `mpiexec`
+//! itself. What that needs (an MPI, libclang) is installed where that is possible without asking:
+//! by root, on Debian or Ubuntu. Elsewhere the check is skipped, and says what to install.
 //!
 //! Where there is an MPI, all tests are built with the feature `mpi`, so that nothing is compiled
 //! twice; code without the feature is what clippy and the documentation see.
@@ -21,7 +21,8 @@ use std::time::{Duration, Instant};
 /// Debian's packages: headers and library, `mpiexec`, what reads the headers.
 const PACKAGES: [&str; 3] = ["libopenmpi-dev", "openmpi-bin", "libclang-dev"];
 
-/// The test programs that run under `mpiexec`, with the words that the names of their tests begin with.
+/// The test programs that run under `mpiexec`, with the words that the names of their tests begin
+/// with.
 const PROGRAMS: [(&str, &str); 4] = [
     ("differential", ""),
     ("library", "solvers::"),
@@ -204,8 +205,8 @@ fn programs() -> Result<Vec<Program>, String> {
     PROGRAMS.into_iter().map(find).collect()
 }
 
-/// Runs some tests of a program on some processes, one after the other, and shows what it prints if it
-/// fails.
+/// Runs some tests of a program on some processes, one after the other, and shows what it prints if
+/// it fails.
 fn under_mpiexec(program: &Program, processes: usize, tally: &mut Tally) -> Result<(), String> {
     let Program { name, tests, path } = program;
     print!("{name} {tests} on {processes} processes ... ");

@@ -1,5 +1,5 @@
-//! `cargo xtask bench examples` and `cargo xtask bench tasks`: programs of `examples/` beside the same
-//! programs on other systems, by the scripts that run both in turn.
+//! `cargo xtask bench examples` and `cargo xtask bench tasks`: programs of `examples/` beside the
+//! same programs on other systems, by the scripts that run both in turn.
 
 use crate::cargo::{cargo, command, show};
 use crate::mpi;
@@ -108,8 +108,8 @@ pub(crate) fn tasks(arguments: &Tasks) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A Python that has the packages: that of an environment of the project, in which they are installed
-/// if need be.
+/// A Python that has the packages: that of an environment of the project, in which they are
+/// installed if need be.
 fn python(packages: &[&str], no_install: bool) -> Result<PathBuf, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let python = root.join(ENVIRONMENT).join("bin/python");

@@ -38,8 +38,8 @@ const CLIPPY: Check = Check {
     variable: None,
     advice: "mend what clippy shows; a lint that is wrong here gets `#[expect(…, reason = \"…\")]`",
 };
-/// The library without its features, which all other checks have on, but with that for GPUs, which no
-/// other check has.
+/// The library without its features, which all other checks have on, but with that for GPUs, which
+/// no other check has.
 const MINIMAL: Check = Check {
     heading: "no features but cuda",
     arguments: &[
@@ -61,7 +61,8 @@ const MINIMAL: Check = Check {
     variable: None,
     advice: "what needs an optional crate belongs in the file that its feature switches",
 };
-/// The workspace of the peers has a lock file of its own, which a new dependency of a crate changes.
+/// The workspace of the peers has a lock file of its own, which a new dependency of a crate
+/// changes.
 const PEERS: Check = Check {
     heading: "lock of peers",
     arguments: &[

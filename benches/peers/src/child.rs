@@ -1,8 +1,8 @@
 //! A competitor that runs: set up once, then a batch whenever it is told to.
 //!
 //! The conversation: it prints `version`, perhaps `bytes`, `traffic` and `solved`, `check` and
-//! `ready`; each line `go N` makes it do the work N times and print `seconds`. While others are timed it waits for its
-//! standard input, which costs nothing.
+//! `ready`; each line `go N` makes it do the work N times and print `seconds`. While others are
+//! timed it waits for its standard input, which costs nothing.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};

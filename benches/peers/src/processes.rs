@@ -1,5 +1,5 @@
-//! The part of the report about MPI processes: against PETSc, one process a core each; what is sent;
-//! and how processes compare with threads.
+//! The part of the report about MPI processes: against PETSc, one process a core each; what is
+//! sent; and how processes compare with threads.
 
 use crate::child::Traffic;
 use crate::competitors::{OURS, OURS_MPI};

@@ -315,8 +315,8 @@ impl Work {
         Some(bytes as u64)
     }
 
-    /// Bytes that a competitor is likely to need for a matrix in a file of this size: libraries copy,
-    /// convert and keep what they converted.
+    /// Bytes that a competitor is likely to need for a matrix in a file of this size: libraries
+    /// copy, convert and keep what they converted.
     pub(crate) fn memory(&self, file: u64, rows: usize) -> u64 {
         let dense = match self.kind {
             // X, and what is made of it.

@@ -142,9 +142,9 @@ impl<T: Field, const D: usize> Array<T, D> {
 }
 
 impl<T: Real, const D: usize> Array<T, D> {
-    /// The transform along all axes of real numbers, of which the last axis has the first `n / 2 + 1`
-    /// elements, from which the others follow: NumPy's `fft.rfftn`, and `fft.rfft2` of a matrix.
-    /// [`Array::rfft_axis`] along the last axis, and then the transform along the others.
+    /// The transform along all axes of real numbers, of which the last axis has the first
+    /// `n / 2 + 1` elements, from which the others follow: NumPy's `fft.rfftn`, and `fft.rfft2` of
+    /// a matrix. [`Array::rfft_axis`] along the last axis, and then the transform along the others.
     ///
     /// ```
     /// use sparsefuse_dense::Array;

@@ -7,12 +7,12 @@ use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
 
 impl<T: Field> Vector<T> {
-    /// As [`Vector::convolve`], by transforms of both, their product, and the transform back: SciPy's
-    /// `signal.fftconvolve`.
+    /// As [`Vector::convolve`], by transforms of both, their product, and the transform back:
+    /// SciPy's `signal.fftconvolve`.
     ///
-    /// The time grows as that of [`Array::fft_axis`](crate::Array::fft_axis) of a power of two of at least
-    /// as many elements as both have, however long the shorter one is. The elements are rounded relative
-    /// to the largest ones, and one that is not finite makes all of them so.
+    /// The time grows as that of [`Array::fft_axis`](crate::Array::fft_axis) of a power of two of
+    /// at least as many elements as both have, however long the shorter one is. The elements are
+    /// rounded relative to the largest ones, and one that is not finite makes all of them so.
     ///
     /// ```
     /// use sparsefuse_dense::{Overlap, Vector};

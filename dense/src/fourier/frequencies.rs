@@ -7,8 +7,8 @@ use sparsefuse_runtime::Error;
 
 impl<T: Element, const D: usize> Array<T, D> {
     /// The array with frequency 0 in the middle of each axis, and not at its beginning: NumPy's
-    /// `fft.fftshift`. Along one axis alone it is [`Array::roll`] by half its length. Three tasks for each
-    /// axis.
+    /// `fft.fftshift`. Along one axis alone it is [`Array::roll`] by half its length. Three tasks
+    /// for each axis.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -105,8 +105,9 @@ impl<T: Real> Vector<T> {
         })
     }
 
-    /// The frequencies of the elements of a transform of `n` real numbers that lie `spacing` apart, as
-    /// [`Array::rfft_axis`] gives them. NumPy's `fft.rfftfreq`; otherwise as [`Vector::fftfreq`].
+    /// The frequencies of the elements of a transform of `n` real numbers that lie `spacing` apart,
+    /// as [`Array::rfft_axis`] gives them. NumPy's `fft.rfftfreq`; otherwise as
+    /// [`Vector::fftfreq`].
     ///
     /// # Panics
     ///

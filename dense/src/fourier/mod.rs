@@ -1,11 +1,11 @@
 //! Discrete Fourier transforms, by rustfft; the feature `fft`.
 //!
-//! A transform is a host task on the lines along the axis, which the threads and ranks share; a single
-//! line has one thread. It computes in double precision, whatever the elements are, and with loops that
-//! are the same for every instruction set.
+//! A transform is a host task on the lines along the axis, which the threads and ranks share; a
+//! single line has one thread. It computes in double precision, whatever the elements are, and with
+//! loops that are the same for every instruction set.
 //!
-//! The forward transform of `x` is `y[k] = sum(x[j] * exp(-2 pi i j k / n))`, as NumPy's; the inverse has
-//! the other sign, and is divided by `n`.
+//! The forward transform of `x` is `y[k] = sum(x[j] * exp(-2 pi i j k / n))`, as NumPy's; the
+//! inverse has the other sign, and is divided by `n`.
 
 mod axes;
 mod convolve;
@@ -102,9 +102,9 @@ transforms! {
     /// The inverse of [`Array::fft_axis`]: NumPy's `fft.ifft`.
     ifft try_ifft ifft_axis try_ifft_axis() [Field] -> T::Complex, Inverse, Whole;
 
-    /// The first `n / 2 + 1` elements of the transform of real numbers, from which the others follow:
-    /// NumPy's `fft.rfft`. Half the operations of the transform of complex numbers where `n` is even,
-    /// as many where it is odd.
+    /// The first `n / 2 + 1` elements of the transform of real numbers, from which the others
+    /// follow: NumPy's `fft.rfft`. Half the operations of the transform of complex numbers where
+    /// `n` is even, as many where it is odd.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -117,9 +117,9 @@ transforms! {
     /// ```
     rfft try_rfft rfft_axis try_rfft_axis() [Real] -> T::Complex, Forward, Half;
 
-    /// The `n` real numbers whose transform begins with these: NumPy's `fft.irfft(a, n)`. Where there are
-    /// more than `n / 2 + 1` along the axis, the others are left out; imaginary parts of what has to be
-    /// real are not looked at. Costs as much as [`Array::rfft_axis`].
+    /// The `n` real numbers whose transform begins with these: NumPy's `fft.irfft(a, n)`. Where
+    /// there are more than `n / 2 + 1` along the axis, the others are left out; imaginary parts of
+    /// what has to be real are not looked at. Costs as much as [`Array::rfft_axis`].
     irfft try_irfft irfft_axis try_irfft_axis(n: usize) [Field] -> T::Real, Inverse, OfHalf;
 }
 

@@ -1,7 +1,7 @@
-//! Transforms of an even number `n` of real numbers by one of half as many complex ones: the even elements
-//! are its real parts, the odd ones its imaginary parts. Cooley, Lewis, Welch, "The fast Fourier transform
-//! algorithm: programming considerations in the calculation of sine, cosine and Laplace transforms",
-//! Journal of Sound and Vibration 12 (1970).
+//! Transforms of an even number `n` of real numbers by one of half as many complex ones: the even
+//! elements are its real parts, the odd ones its imaginary parts. Cooley, Lewis, Welch, "The fast
+//! Fourier transform algorithm: programming considerations in the calculation of sine, cosine and
+//! Laplace transforms", Journal of Sound and Vibration 12 (1970).
 
 use num_complex::Complex;
 use std::f64::consts::PI;
@@ -15,7 +15,8 @@ impl Turns {
         Self((0..=n / 2).map(|k| Complex::cis(angle(k))).collect())
     }
 
-    /// Element `k` of the transform of `n` real numbers, from the transform of the `n / 2` complex ones.
+    /// Element `k` of the transform of `n` real numbers, from the transform of the `n / 2` complex
+    /// ones.
     pub(super) fn parted(&self, z: &[Complex<f64>], k: usize) -> Complex<f64> {
         let m = z.len();
         let (a, b) = (z[k % m], z[(m - k) % m].conj());
@@ -23,8 +24,8 @@ impl Turns {
         even + self.0[k] * Complex::new(odd.im, -odd.re)
     }
 
-    /// The inverse of [`Turns::parted`]: element `k` of the transform of the `n / 2` complex numbers, from
-    /// those of the `n` real ones.
+    /// The inverse of [`Turns::parted`]: element `k` of the transform of the `n / 2` complex
+    /// numbers, from those of the `n` real ones.
     pub(super) fn joined(&self, y: impl Fn(usize) -> Complex<f64>, k: usize) -> Complex<f64> {
         let m = self.0.len() - 1;
         let (a, b) = (y(k), y(m - k).conj());

@@ -25,9 +25,9 @@ pub struct Eig<T: Field> {
 }
 
 impl<T: Field> Array<T, 2> {
-    /// The eigenvalues and eigenvectors of a symmetric or Hermitian matrix: NumPy's `linalg.eigh`. What
-    /// is above the diagonal is not looked at. Vectors are a view of a store. For a few eigenvalues of a
-    /// large sparse matrix there is `eigsh`.
+    /// The eigenvalues and eigenvectors of a symmetric or Hermitian matrix: NumPy's `linalg.eigh`.
+    /// What is above the diagonal is not looked at. Vectors are a view of a store. For a few
+    /// eigenvalues of a large sparse matrix there is `eigsh`.
     ///
     /// ```
     /// use sparsefuse_dense::Array;
@@ -76,8 +76,8 @@ impl<T: Field> Array<T, 2> {
         Ok(Vector::wrap(made, None))
     }
 
-    /// The eigenvalues and eigenvectors of a square matrix, complex ones of a real matrix too: NumPy's
-    /// `linalg.eig`. By a Schur form.
+    /// The eigenvalues and eigenvectors of a square matrix, complex ones of a real matrix too:
+    /// NumPy's `linalg.eig`. By a Schur form.
     ///
     /// ```
     /// use sparsefuse_dense::Array;

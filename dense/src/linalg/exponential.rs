@@ -8,8 +8,8 @@ use sparsefuse_runtime::Error;
 
 const OP: &str = "expm";
 
-/// Degrees of Padé approximants, and the largest norm for which each has the precision of doubles: table
-/// 2.3 of Higham's paper.
+/// Degrees of Padé approximants, and the largest norm for which each has the precision of doubles:
+/// table 2.3 of Higham's paper.
 const DEGREES: [(usize, f64); 4] = [
     (3, 1.495_585_217_958_292e-2),
     (5, 2.539_398_330_063_23e-1),
@@ -17,8 +17,8 @@ const DEGREES: [(usize, f64); 4] = [
     (9, 2.097_847_961_257_068),
 ];
 
-/// The degree for all other matrices, and what the roots of the norms of their powers may be: table 3.1 of
-/// Al-Mohy and Higham's paper.
+/// The degree for all other matrices, and what the roots of the norms of their powers may be: table
+/// 3.1 of Al-Mohy and Higham's paper.
 const DEGREE: usize = 13;
 const MOST: f64 = 4.25;
 
@@ -29,14 +29,15 @@ const ERROR: f64 = 8.83e-36;
 const LARGE: f64 = 1e18;
 
 impl<T: Field> Array<T, 2> {
-    /// The exponential I + A + A² / 2 + A³ / 6 + … of a square matrix: SciPy's `linalg.expm`. Of a large
-    /// sparse matrix times a vector there is `expm_multiply`.
+    /// The exponential I + A + A² / 2 + A³ / 6 + … of a square matrix: SciPy's `linalg.expm`. Of a
+    /// large sparse matrix times a vector there is `expm_multiply`.
     ///
-    /// By scaling and squaring, exp(A) = exp(A / 2^s)^(2^s) with Padé approximants (N. J. Higham, *The
-    /// Scaling and Squaring Method for the Matrix Exponential Revisited*, 2005), and with no more squarings
-    /// than the norms of powers ask for (A. H. Al-Mohy and N. J. Higham, *A New Scaling and Squaring
-    /// Algorithm for the Matrix Exponential*, 2009, with bounds of the norms of the 8th and the 10th power
-    /// in place of their estimates). In double precision, whatever the elements are.
+    /// By scaling and squaring, exp(A) = exp(A / 2^s)^(2^s) with Padé approximants (N. J. Higham,
+    /// *The Scaling and Squaring Method for the Matrix Exponential Revisited*, 2005), and with no
+    /// more squarings than the norms of powers ask for (A. H. Al-Mohy and N. J. Higham, *A New
+    /// Scaling and Squaring Algorithm for the Matrix Exponential*, 2009, with bounds of the norms
+    /// of the 8th and the 10th power in place of their estimates). In double precision, whatever
+    /// the elements are.
     ///
     /// Takes two to six products of matrices, one more for each squaring, and a system with as many
     /// right-hand sides as the matrix has rows; waits for the norms by which it chooses.
@@ -53,8 +54,8 @@ impl<T: Field> Array<T, 2> {
     ///
     /// # Errors
     ///
-    /// If the matrix is not square, an element is infinite or not a number, or the exponential is larger
-    /// than the elements can be.
+    /// If the matrix is not square, an element is infinite or not a number, or the exponential is
+    /// larger than the elements can be.
     #[doc(alias = "exponential")]
     pub fn expm(&self) -> Result<Self, Error> {
         order(OP, self)?;
@@ -105,7 +106,8 @@ fn exponential<T: Field>(a: &Array<T, 2>) -> Result<Array<T, 2>, Error> {
     Ok(power)
 }
 
-/// Two matrices U and V, odd and even in A, of which (V - U)^-1 (V + U) approximates the exponential of A.
+/// Two matrices U and V, odd and even in A, of which (V - U)^-1 (V + U) approximates the
+/// exponential of A.
 type Approximant<T> = (Array<T, 2>, Array<T, 2>);
 
 fn quotient<T: Field>((u, v): Approximant<T>) -> Result<Array<T, 2>, Error> {
@@ -156,8 +158,8 @@ impl<T: Field> Powers<T> {
         Ok(Self { a, a2, a4, a6 })
     }
 
-    /// How often the matrix has to be halved. With d_p the p-th root of the norm of A^p, this is what
-    /// min(max(d_6, d_8), max(d_8, d_10)) asks for, and more where rounding does.
+    /// How often the matrix has to be halved. With d_p the p-th root of the norm of A^p, this is
+    /// what min(max(d_6, d_8), max(d_8, d_10)) asks for, and more where rounding does.
     fn halvings(&self) -> Result<u32, Error> {
         let (n2, n4, n6) = (norm1(&self.a2)?, norm1(&self.a4)?, norm1(&self.a6)?);
         let of_6 = halvings(n6, 6, MOST);

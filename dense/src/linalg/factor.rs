@@ -27,8 +27,8 @@ pub struct Svd<T: Field> {
 }
 
 impl<T: Field> Array<T, 2> {
-    /// The lower triangular `l` of `a = l l^H`: NumPy's `linalg.cholesky`. Elements above the diagonal
-    /// are not looked at. `1/3 n^3` operations.
+    /// The lower triangular `l` of `a = l l^H`: NumPy's `linalg.cholesky`. Elements above the
+    /// diagonal are not looked at. `1/3 n^3` operations.
     ///
     /// ```
     /// use sparsefuse_dense::Array;
@@ -40,8 +40,8 @@ impl<T: Field> Array<T, 2> {
     ///
     /// # Errors
     ///
-    /// If the matrix is not square. If it is not positive definite, or not finite, the error comes with
-    /// the elements.
+    /// If the matrix is not square. If it is not positive definite, or not finite, the error comes
+    /// with the elements.
     pub fn cholesky(&self) -> Result<Self, Error> {
         const OP: &str = "cholesky";
         let n = order(OP, self)?;
@@ -50,8 +50,8 @@ impl<T: Field> Array<T, 2> {
         Ok(Self::wrap(made, None))
     }
 
-    /// Orthonormal columns and an upper triangle whose product is the matrix: NumPy's `linalg.qr`. By
-    /// Householder's reflections. What is returned are views of one store.
+    /// Orthonormal columns and an upper triangle whose product is the matrix: NumPy's `linalg.qr`.
+    /// By Householder's reflections. What is returned are views of one store.
     ///
     /// ```
     /// use sparsefuse_dense::Array;
@@ -65,7 +65,8 @@ impl<T: Field> Array<T, 2> {
     ///
     /// # Errors
     ///
-    /// If memory cannot hold the result. If the matrix is not finite, the error comes with the elements.
+    /// If memory cannot hold the result. If the matrix is not finite, the error comes with the
+    /// elements.
     pub fn qr(&self) -> Result<Qr<T>, Error> {
         const OP: &str = "qr";
         let [m, n] = self.shape();
@@ -93,7 +94,8 @@ impl<T: Field> Array<T, 2> {
     ///
     /// # Errors
     ///
-    /// If memory cannot hold the result. If the matrix is not finite, the error comes with the elements.
+    /// If memory cannot hold the result. If the matrix is not finite, the error comes with the
+    /// elements.
     pub fn svd(&self) -> Result<Svd<T>, Error> {
         const OP: &str = "svd";
         let [m, n] = self.shape();
@@ -107,8 +109,8 @@ impl<T: Field> Array<T, 2> {
         })
     }
 
-    /// The singular values, in descending order: NumPy's `linalg.svdvals`. The largest is the 2-norm of
-    /// the matrix, and the largest divided by the least its condition number.
+    /// The singular values, in descending order: NumPy's `linalg.svdvals`. The largest is the
+    /// 2-norm of the matrix, and the largest divided by the least its condition number.
     ///
     /// ```
     /// use sparsefuse_dense::Array;
@@ -120,7 +122,8 @@ impl<T: Field> Array<T, 2> {
     ///
     /// # Errors
     ///
-    /// If memory cannot hold the result. If the matrix is not finite, the error comes with the elements.
+    /// If memory cannot hold the result. If the matrix is not finite, the error comes with the
+    /// elements.
     #[doc(alias = "svdvals")]
     pub fn singular_values(&self) -> Result<Vector<T::Real>, Error> {
         const OP: &str = "singular_values";

@@ -1,16 +1,16 @@
-//! Dense linear algebra: systems, factorisations, eigenvalues, singular values and exponentials of a
-//! matrix, by faer; the feature `linalg`.
+//! Dense linear algebra: systems, factorisations, eigenvalues, singular values and exponentials of
+//! a matrix, by faer; the feature `linalg`.
 //!
-//! Each is a host task: every rank has all of the matrix, the first one computes, on one thread, and sends
-//! the others their rows of what it has made. What is so small that every rank has all of it, every rank
-//! computes. It computes in double precision, whatever the elements are.
-//! What a task makes besides, such as the singular values beside their vectors, is rows of the same
-//! store, so that it is computed once; what is returned are views. What follows from factors, as least
+//! Each is a host task: every rank has all of the matrix, the first one computes, on one thread,
+//! and sends the others their rows of what it has made. What is so small that every rank has all of
+//! it, every rank computes. It computes in double precision, whatever the elements are. What a task
+//! makes besides, such as the singular values beside their vectors, is rows of the same store, so
+//! that it is computed once; what is returned are views. What follows from factors, as least
 //! squares do, is array code, and so are exponentials.
 //!
-//! The bits do not depend on threads and ranks; the last ones do on the instruction set of the machine,
-//! by which faer picks its loops. Matrices are refused where they are made (not square, operands that do
-//! not fit), or where their elements are asked for (singular, not finite).
+//! The bits do not depend on threads and ranks; the last ones do on the instruction set of the
+//! machine, by which faer picks its loops. Matrices are refused where they are made (not square,
+//! operands that do not fit), or where their elements are asked for (singular, not finite).
 
 mod eigen;
 mod exponential;

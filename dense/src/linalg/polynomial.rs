@@ -6,12 +6,14 @@ use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Shape};
 
 impl<T: Field> Vector<T> {
-    /// The coefficients of the polynomial of a degree that is nearest to some values at these abscissas,
-    /// by least squares, from that of the highest power to the constant one. Values are a vector, or a
-    /// matrix, each column of which has a polynomial of its own. NumPy's `polyfit(x, y, degree)`.
+    /// The coefficients of the polynomial of a degree that is nearest to some values at these
+    /// abscissas, by least squares, from that of the highest power to the constant one. Values are
+    /// a vector, or a matrix, each column of which has a polynomial of its own. NumPy's
+    /// `polyfit(x, y, degree)`.
     ///
-    /// By [`Array::lstsq`] of the powers of the abscissas, each divided by its norm: where these are
-    /// dependent in double precision, as for fewer points than coefficients, the shortest solution.
+    /// By [`Array::lstsq`] of the powers of the abscissas, each divided by its norm: where these
+    /// are dependent in double precision, as for fewer points than coefficients, the shortest
+    /// solution.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -25,8 +27,9 @@ impl<T: Field> Vector<T> {
     ///
     /// # Errors
     ///
-    /// If there is no abscissa, there are not as many values, these have neither one dimension nor two, or
-    /// memory cannot hold the powers. If they are not finite, the error comes with the coefficients.
+    /// If there is no abscissa, there are not as many values, these have neither one dimension nor
+    /// two, or memory cannot hold the powers. If they are not finite, the error comes with the
+    /// coefficients.
     #[doc(alias("polynomial", "least_squares"))]
     pub fn polyfit<const D: usize>(
         &self,

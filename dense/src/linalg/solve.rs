@@ -8,8 +8,8 @@ use sparsefuse_kernels::{Field, Numeric, Real};
 use sparsefuse_runtime::{Error, Shape};
 
 impl<T: Field> Array<T, 2> {
-    /// The solution of `a x = b`, of a square matrix `a` and a vector or matrix `b`, whose columns are
-    /// right-hand sides: NumPy's `linalg.solve`. By an LU factorisation with partial pivoting;
+    /// The solution of `a x = b`, of a square matrix `a` and a vector or matrix `b`, whose columns
+    /// are right-hand sides: NumPy's `linalg.solve`. By an LU factorisation with partial pivoting;
     /// `2/3 n^3` operations.
     ///
     /// ```
@@ -27,8 +27,8 @@ impl<T: Field> Array<T, 2> {
     ///
     /// # Errors
     ///
-    /// If the matrix is not square, or `b` has another number of rows, or neither one dimension nor two.
-    /// If the matrix is singular or not finite, the error comes with the elements.
+    /// If the matrix is not square, or `b` has another number of rows, or neither one dimension nor
+    /// two. If the matrix is singular or not finite, the error comes with the elements.
     pub fn solve<const D: usize>(&self, b: &Array<T, D>) -> Result<Array<T, D>, Error> {
         const OP: &str = "solve";
         let n = order(OP, self)?;
@@ -43,8 +43,8 @@ impl<T: Field> Array<T, 2> {
         Array::<T, 2>::wrap(made, None).reshape(b.shape())
     }
 
-    /// The inverse: NumPy's `linalg.inv`. By an LU factorisation; `2 n^3` operations. To solve a system,
-    /// [`Array::solve`] is faster and more accurate.
+    /// The inverse: NumPy's `linalg.inv`. By an LU factorisation; `2 n^3` operations. To solve a
+    /// system, [`Array::solve`] is faster and more accurate.
     ///
     /// ```
     /// use sparsefuse_dense::Array;
@@ -56,7 +56,8 @@ impl<T: Field> Array<T, 2> {
     ///
     /// # Errors
     ///
-    /// If the matrix is not square. If it is singular or not finite, the error comes with the elements.
+    /// If the matrix is not square. If it is singular or not finite, the error comes with the
+    /// elements.
     #[doc(alias = "inverse")]
     pub fn inv(&self) -> Result<Self, Error> {
         const OP: &str = "inv";
@@ -88,9 +89,9 @@ impl<T: Field> Array<T, 2> {
         Scalar::from_store(submit(work, self, None, Shape::SCALAR)?)
     }
 
-    /// The vectors `x` for which the norms of `b - a x` are least, and among these the shortest: NumPy's
-    /// `linalg.lstsq`, the first of its results. By the [pseudo-inverse](Array::pinv), whose singular
-    /// value decomposition takes most of the time.
+    /// The vectors `x` for which the norms of `b - a x` are least, and among these the shortest:
+    /// NumPy's `linalg.lstsq`, the first of its results. By the [pseudo-inverse](Array::pinv),
+    /// whose singular value decomposition takes most of the time.
     ///
     /// ```
     /// use sparsefuse_dense::{Array, Vector};
@@ -104,8 +105,8 @@ impl<T: Field> Array<T, 2> {
     ///
     /// # Errors
     ///
-    /// If `b` has another number of rows than the matrix, or neither one dimension nor two. If the matrix
-    /// is not finite, the error comes with the elements.
+    /// If `b` has another number of rows than the matrix, or neither one dimension nor two. If the
+    /// matrix is not finite, the error comes with the elements.
     #[doc(alias = "least_squares")]
     pub fn lstsq<const D: usize>(&self, b: &Array<T, D>) -> Result<Array<T, D>, Error> {
         const OP: &str = "lstsq";
@@ -121,8 +122,9 @@ impl<T: Field> Array<T, 2> {
         x.reshape(shape)
     }
 
-    /// The pseudo-inverse of Moore and Penrose, of `n` by `m` elements: NumPy's `linalg.pinv`. Singular
-    /// values below the largest, times `max(m, n)`, times the machine's precision count as 0.
+    /// The pseudo-inverse of Moore and Penrose, of `n` by `m` elements: NumPy's `linalg.pinv`.
+    /// Singular values below the largest, times `max(m, n)`, times the machine's precision count as
+    /// 0.
     ///
     /// ```
     /// use sparsefuse_dense::Array;
@@ -134,7 +136,8 @@ impl<T: Field> Array<T, 2> {
     ///
     /// # Errors
     ///
-    /// If memory cannot hold the result. If the matrix is not finite, the error comes with the elements.
+    /// If memory cannot hold the result. If the matrix is not finite, the error comes with the
+    /// elements.
     pub fn pinv(&self) -> Result<Self, Error> {
         let (vh, weighted) = self.pseudo_inverse()?;
         vh.try_conj()?.t().try_matmul(&weighted)
@@ -151,12 +154,14 @@ impl<T: Field> Array<T, 2> {
     ///
     /// # Errors
     ///
-    /// If memory cannot hold the result. If the matrix is not finite, the error comes with the value.
+    /// If memory cannot hold the result. If the matrix is not finite, the error comes with the
+    /// value.
     pub fn matrix_rank(&self) -> Result<Scalar<i64>, Error> {
         self.nonzero_among(&self.singular_values()?)?.try_count()
     }
 
-    /// `v^H`, and `u^H` with its rows divided by the singular values, or times 0 where these count as 0.
+    /// `v^H`, and `u^H` with its rows divided by the singular values, or times 0 where these count
+    /// as 0.
     fn pseudo_inverse(&self) -> Result<(Self, Self), Error> {
         let svd = self.svd()?;
         let is_counted = self.nonzero_among(&svd.s)?.try_insert_axis(1)?;

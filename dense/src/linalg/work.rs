@@ -26,7 +26,8 @@ pub(super) enum Method {
     Svd,
     /// The singular values.
     SingularValues,
-    /// Of a Hermitian matrix: the rows of the eigenvectors, and the eigenvalues, in ascending order.
+    /// Of a Hermitian matrix: the rows of the eigenvectors, and the eigenvalues, in ascending
+    /// order.
     Eigh,
     /// Its eigenvalues.
     Eigvalsh,

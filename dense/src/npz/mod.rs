@@ -61,8 +61,9 @@ impl<T: Element, const D: usize> SavedArray for Array<T, D> {
 ///
 /// # Errors
 ///
-/// If two arrays have one name, or a name is empty or has one of the characters `/`, `\` and `:`; if
-/// they belong to two runtimes; if the computation of an array failed, or the file cannot be written.
+/// If two arrays have one name, or a name is empty or has one of the characters `/`, `\` and `:`;
+/// if they belong to two runtimes; if the computation of an array failed, or the file cannot be
+/// written.
 #[doc(alias = "savez")]
 pub fn save_npz(path: impl AsRef<Path>, arrays: &[(&str, &dyn SavedArray)]) -> Result<(), Error> {
     check_names(arrays)?;

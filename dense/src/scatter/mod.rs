@@ -8,8 +8,8 @@
 //! How threads share the items is in `shares.rs` where they name single elements; where they name
 //! slices, each thread goes through all items and serves its own. Over the ranks:
 //! where all have all items, each serves those of its rows; where items are cut, they are sent to
-//! the ranks that have their elements; and where only the items are cut, the array goes from rank to
-//! rank, each of which serves its own.
+//! the ranks that have their elements; and where only the items are cut, the array goes from rank
+//! to rank, each of which serves its own.
 
 mod task;
 
@@ -27,10 +27,10 @@ use task::{Plus, Replace, Rule, Scatter};
 
 impl<T: Element, const D: usize> Array<T, D> {
     /// Writes values to the elements at flat, row-major indices; of equal indices the last one
-    /// counts. Negative indices count from the end. Values are an array that broadcasts to the shape
-    /// of the indices, a scalar or a number. NumPy's `put`, and `x[indices] = values` of a vector.
-    /// One task, which copies the array and is not fused; views and scalars among the operands take
-    /// another one each.
+    /// counts. Negative indices count from the end. Values are an array that broadcasts to the
+    /// shape of the indices, a scalar or a number. NumPy's `put`, and `x[indices] = values` of a
+    /// vector. One task, which copies the array and is not fused; views and scalars among the
+    /// operands take another one each.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -73,9 +73,9 @@ impl<T: Element, const D: usize> Array<T, D> {
         Ok(())
     }
 
-    /// Writes slices to the places along an axis that the indices say: slice `j` of the values, which
-    /// have as many along this axis as there are indices, to the slice `indices[j]` of the array; of
-    /// equal indices the last one counts. As [`Array::put`] otherwise.
+    /// Writes slices to the places along an axis that the indices say: slice `j` of the values,
+    /// which have as many along this axis as there are indices, to the slice `indices[j]` of the
+    /// array; of equal indices the last one counts. As [`Array::put`] otherwise.
     ///
     /// ```
     /// use sparsefuse_dense::{Array, Vector};
@@ -133,8 +133,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         self.scattered(places, values, Shape::new(&shape), rule)
     }
 
-    /// The task. The values have the given shape; `Held`, there is one for each index, and each rank
-    /// has some of them; `Whole`, every rank has all indices.
+    /// The task. The values have the given shape; `Held`, there is one for each index, and each
+    /// rank has some of them; `Whole`, every rank has all indices.
     fn scattered<I: Index, R: Rule<T>, const N: usize>(
         &self,
         (lines, indices, access): (Lines, &Array<I, N>, Access),
@@ -175,9 +175,9 @@ impl<T: Element, const D: usize> Array<T, D> {
 }
 
 impl<T: Numeric, const D: usize> Array<T, D> {
-    /// Adds values to the elements at flat, row-major indices, for every index that names an element
-    /// once, in the row-major order of the indices: NumPy's `add.at`, with the same bits on any
-    /// threads and ranks. As [`Array::put`] otherwise.
+    /// Adds values to the elements at flat, row-major indices, for every index that names an
+    /// element once, in the row-major order of the indices: NumPy's `add.at`, with the same bits on
+    /// any threads and ranks. As [`Array::put`] otherwise.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -288,7 +288,8 @@ impl<I: Index, const E: usize> Array<I, E> {
     ///
     /// # Errors
     ///
-    /// If memory cannot hold the counts. Numbers that are out of range are found when the task runs.
+    /// If memory cannot hold the counts. Numbers that are out of range are found when the task
+    /// runs.
     pub fn try_bincount(&self, len: usize) -> Result<Vector<i64>, Error> {
         self.counted("bincount", len, Source(Kind::Number(1i64.to_value())))
     }

@@ -97,7 +97,8 @@ impl Row<'_> {
             .chain(words.into_iter().flatten())
     }
 
-    /// Makes elements of the row, of which there are `n_columns`, from that with the number `first` on.
+    /// Makes elements of the row, of which there are `n_columns`, from that with the number `first`
+    /// on.
     pub(super) fn read<T: Element>(
         &self,
         columns: Option<&[usize]>,

@@ -1,8 +1,8 @@
-//! Vectors and matrices in text files, as NumPy's `loadtxt` reads them and `savetxt` writes them: a row a
-//! line.
+//! Vectors and matrices in text files, as NumPy's `loadtxt` reads them and `savetxt` writes them: a
+//! row a line.
 //!
-//! Every rank reads the lines of the file twice: it counts rows and columns, and then makes elements of
-//! those of its own rows, so it holds no more than these and a line. Rank 0 writes.
+//! Every rank reads the lines of the file twice: it counts rows and columns, and then makes
+//! elements of those of its own rows, so it holds no more than these and a line. Rank 0 writes.
 
 mod lines;
 mod words;
@@ -18,8 +18,8 @@ use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::path::Path;
 
-/// How a text file is read, by [`Array::load_txt`]. By default blanks separate numbers, and `#` begins a
-/// comment.
+/// How a text file is read, by [`Array::load_txt`]. By default blanks separate numbers, and `#`
+/// begins a comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextInput<'a> {
     /// What separates numbers, `","` in a CSV file; `None` for any blanks.
@@ -28,8 +28,8 @@ pub struct TextInput<'a> {
     pub comments: Option<&'a str>,
     /// Lines at the beginning that are skipped, comments and empty ones among them.
     pub skip_lines: usize,
-    /// The columns that are read, counted from 0, in the order of the result; `None` for all, of which
-    /// each row has as many then.
+    /// The columns that are read, counted from 0, in the order of the result; `None` for all, of
+    /// which each row has as many then.
     pub columns: Option<&'a [usize]>,
 }
 
@@ -44,16 +44,16 @@ impl Default for TextInput<'_> {
     }
 }
 
-/// How a text file is written, by [`Array::save_txt`]. By default blanks separate numbers, which have as
-/// few digits as say which number it is.
+/// How a text file is written, by [`Array::save_txt`]. By default blanks separate numbers, which
+/// have as few digits as say which number it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextOutput<'a> {
     /// What separates numbers.
     pub delimiter: &'a str,
     /// What stands in front of the numbers, each line behind `# `; nothing if it is empty.
     pub header: &'a str,
-    /// The digits behind the point of each float, which has an exponent then; `None` for as few as say
-    /// which number it is.
+    /// The digits behind the point of each float, which has an exponent then; `None` for as few as
+    /// say which number it is.
     pub precision: Option<usize>,
 }
 
@@ -68,10 +68,10 @@ impl Default for TextOutput<'_> {
 }
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// Writes a matrix to a text file, a row a line, or a vector, an element a line: NumPy's `savetxt`,
-    /// whose `loadtxt` reads it. With the digits of the default, what is read has the same bits. The file
-    /// appears under its name when it is complete; until then it has `.part` behind that. Every rank must
-    /// ask; rank 0 collects the array and writes.
+    /// Writes a matrix to a text file, a row a line, or a vector, an element a line: NumPy's
+    /// `savetxt`, whose `loadtxt` reads it. With the digits of the default, what is read has the
+    /// same bits. The file appears under its name when it is complete; until then it has `.part`
+    /// behind that. Every rank must ask; rank 0 collects the array and writes.
     ///
     /// Truth values are 0 and 1, complex numbers such as `(1.5-2.0j)`.
     ///
@@ -91,8 +91,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// If the array has neither one dimension nor two, its computation failed, or the file cannot be
-    /// written.
+    /// If the array has neither one dimension nor two, its computation failed, or the file cannot
+    /// be written.
     #[doc(alias("savetxt", "to_csv"))]
     pub fn save_txt(&self, path: impl AsRef<Path>, format: &TextOutput<'_>) -> Result<(), Error> {
         check_dimensions::<D>("save_txt")?;
@@ -112,12 +112,13 @@ impl<T: Element, const D: usize> Array<T, D> {
         runtime.agree(written)
     }
 
-    /// Reads a matrix of a text file, a row a line, or a vector, whose elements are one column or one row:
-    /// NumPy's `loadtxt`. Empty lines, and those with a comment alone, are left out. On several ranks each
-    /// makes its own rows. Every rank must ask.
+    /// Reads a matrix of a text file, a row a line, or a vector, whose elements are one column or
+    /// one row: NumPy's `loadtxt`. Empty lines, and those with a comment alone, are left out. On
+    /// several ranks each makes its own rows. Every rank must ask.
     ///
-    /// Numbers are as Rust reads them, with `inf` and `nan`; complex ones are `1.5-2j`, also in brackets,
-    /// and truth values 0 and 1, `True` and `False`. A file without rows is an array of none.
+    /// Numbers are as Rust reads them, with `inf` and `nan`; complex ones are `1.5-2j`, also in
+    /// brackets, and truth values 0 and 1, `True` and `False`. A file without rows is an array of
+    /// none.
     ///
     /// ```
     /// use sparsefuse_dense::{Array, TextInput, Vector};
@@ -136,10 +137,10 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// If the array has neither one dimension nor two, the file cannot be read, a line has other characters
-    /// than those of UTF-8, another number of columns or something that is no number of this type, or if
-    /// memory is refused. The error names the line, from 1, and the column, from 0 as in
-    /// [`TextInput::columns`].
+    /// If the array has neither one dimension nor two, the file cannot be read, a line has other
+    /// characters than those of UTF-8, another number of columns or something that is no number of
+    /// this type, or if memory is refused. The error names the line, from 1, and the column, from 0
+    /// as in [`TextInput::columns`].
     #[doc(alias("loadtxt", "genfromtxt", "read_csv"))]
     pub fn load_txt(path: impl AsRef<Path>, format: &TextInput<'_>) -> Result<Self, Error> {
         check_dimensions::<D>("load_txt")?;

@@ -50,7 +50,8 @@ fn parts(word: &str, bits: impl Fn(&str) -> Option<u64>) -> Option<[u64; 2]> {
     }
 }
 
-/// Writes an element; floats with this many digits behind the point, or with as few as say which it is.
+/// Writes an element; floats with this many digits behind the point, or with as few as say which it
+/// is.
 pub(super) fn write<T: Element>(
     file: &mut impl Write,
     x: T,

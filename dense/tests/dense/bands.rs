@@ -1,5 +1,5 @@
-//! Sweeps of a stencil on arrays beyond the L2 cache, which run in bands by default: the bits of plain
-//! loops, and what `explain` says.
+//! Sweeps of a stencil on arrays beyond the L2 cache, which run in bands by default: the bits of
+//! plain loops, and what `explain` says.
 
 use sparsefuse_dense::{Array, Error};
 use sparsefuse_runtime::{Config, Runtime};

@@ -1,5 +1,5 @@
-//! Convolutions, polynomials, derivatives, integrals and cross products, against plain loops and against
-//! what NumPy 2.4 gives.
+//! Convolutions, polynomials, derivatives, integrals and cross products, against plain loops and
+//! against what NumPy 2.4 gives.
 
 use crate::Bits;
 use num_complex::Complex;

@@ -77,7 +77,8 @@ fn one_rank_alone_fails() {
     }
 }
 
-/// Arrays of elements that one rank has no memory for: it goes on as the others, and fails with them.
+/// Arrays of elements that one rank has no memory for: it goes on as the others, and fails with
+/// them.
 #[test]
 fn one_rank_alone_lacks_memory_for_elements() {
     let config = Config {

@@ -45,8 +45,8 @@ fn ulps(found: f64, exact: f64, epsilon: f64) -> f64 {
     (found - exact).abs() / unit
 }
 
-/// Checks a function of arrays and of scalars against one of Rust's; its error is at most `bound`, and
-/// that of Rust's one unit.
+/// Checks a function of arrays and of scalars against one of Rust's; its error is at most `bound`,
+/// and that of Rust's one unit.
 fn check<T: Real>(
     name: &str,
     bound: f64,

@@ -77,7 +77,8 @@ fn temporaries_get_no_memory() {
     assert!(peak < 3 * 8000, "{peak} bytes");
 }
 
-/// A longer window costs less by what it takes to begin and end one, so windows of few elements grow.
+/// A longer window costs less by what it takes to begin and end one, so windows of few elements
+/// grow.
 #[test]
 fn windows_with_much_to_do_stay_as_they_are() {
     let config = Config {

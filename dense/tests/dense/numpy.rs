@@ -214,8 +214,8 @@ fn kronecker_products_and_grids() {
     assert!(large.is_ok_and(|large| large.try_kron(&large).is_err()));
 }
 
-/// As many elements that threads share them, at the ends of bins and beside them; and bins that single
-/// precision cannot tell apart.
+/// As many elements that threads share them, at the ends of bins and beside them; and bins that
+/// single precision cannot tell apart.
 #[test]
 fn bins_of_many_elements() {
     let n_bins = 97;

@@ -1,5 +1,5 @@
-//! Arrays that are written whole and then partly anew: what is overwritten before it is read need not
-//! be written, and results stay the same to the bit.
+//! Arrays that are written whole and then partly anew: what is overwritten before it is read need
+//! not be written, and results stay the same to the bit.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 

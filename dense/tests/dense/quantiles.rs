@@ -84,7 +84,8 @@ fn rows_have_the_bits_of_vectors() {
     });
 }
 
-/// NumPy: infinite elements are quantiles where they stand, and nothing of the next one is added there.
+/// NumPy: infinite elements are quantiles where they stand, and nothing of the next one is added
+/// there.
 #[test]
 fn infinite_elements() {
     let inf = f64::INFINITY;

@@ -148,8 +148,8 @@ fn along_an_axis() {
     }
 }
 
-/// Columns are reduced side by side, and divided among threads also where they are few and long; the
-/// order of summation is that of rows.
+/// Columns are reduced side by side, and divided among threads also where they are few and long;
+/// the order of summation is that of rows.
 #[test]
 fn columns_are_reduced_as_rows_are() {
     let bits = |vector: Vector<f64>| -> Vec<u64> {

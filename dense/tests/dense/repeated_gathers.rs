@@ -1,5 +1,5 @@
-//! Gathers by indices that are used again and again, which become kernels on one rank: their bits and
-//! their errors are those of the first ones, on any ranks.
+//! Gathers by indices that are used again and again, which become kernels on one rank: their bits
+//! and their errors are those of the first ones, on any ranks.
 
 use crate::{Bits, everywhere};
 use num_complex::Complex;
@@ -110,7 +110,8 @@ fn indices_that_change_are_read_anew() {
     assert_eq!(found, expected);
 }
 
-/// The indices are part of what the rounds of a loop go on with, and are replaced between two rounds.
+/// The indices are part of what the rounds of a loop go on with, and are replaced between two
+/// rounds.
 #[test]
 fn rounds_gather_by_the_indices_of_the_moment() {
     let (n, count) = (100, 3 * ROUNDS);

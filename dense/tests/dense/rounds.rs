@@ -28,8 +28,8 @@ fn rounds<S: State>(
     Ok(runtime.counters().rounds - before)
 }
 
-/// The same loop with all rounds issued, and with rounds done again: equal bits, and this many of the
-/// rounds were.
+/// The same loop with all rounds issued, and with rounds done again: equal bits, and this many of
+/// the rounds were.
 #[track_caller]
 fn expect_again<S: State>(
     (count, again): (usize, u64),

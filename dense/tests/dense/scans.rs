@@ -118,7 +118,8 @@ fn places_along_each_axis() {
         parallel_threshold: 0,
         ..Config::default()
     };
-    // Lines of less than a chunk, of one, and of some more; long ones; more lines than are searched together.
+    // Lines of less than a chunk, of one, and of some more; long ones; more lines than are searched
+    // together.
     let lines = [
         [70, 3, 4],
         [9, 2, 16],

@@ -1,5 +1,5 @@
-//! Vectors as sets, distinct slices, and values under a mask, against plain loops and against what NumPy
-//! 2.4 gives.
+//! Vectors as sets, distinct slices, and values under a mask, against plain loops and against what
+//! NumPy 2.4 gives.
 
 use crate::Bits;
 use num_complex::Complex;

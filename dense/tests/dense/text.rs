@@ -1,4 +1,5 @@
-//! Text files: what is written is read again, as NumPy does, and what is wrong is named with its place.
+//! Text files: what is written is read again, as NumPy does, and what is wrong is named with its
+//! place.
 
 use crate::Bits;
 use num_complex::Complex;

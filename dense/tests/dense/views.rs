@@ -170,8 +170,8 @@ fn slices_of_vectors() {
     assert_eq!(found, (vec![0; 21], 50, vec![19, 15, 11, 7, 3]));
 }
 
-/// Found as an error of the assignment, and as a product that overflows: from one element no step is
-/// taken.
+/// Found as an error of the assignment, and as a product that overflows: from one element no step
+/// is taken.
 #[test]
 fn steps_beyond_all_elements() {
     let found = everywhere(|| {

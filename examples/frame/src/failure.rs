@@ -15,8 +15,8 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Whether a process that is not the first one should say it: it alone knows what has become of its
-    /// memory and its threads, whereas all processes find bad input alike.
+    /// Whether a process that is not the first one should say it: it alone knows what has become of
+    /// its memory and its threads, whereas all processes find bad input alike.
     pub(crate) fn is_of_one_process(&self) -> bool {
         match self {
             Self::Library(error) => {

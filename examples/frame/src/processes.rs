@@ -100,7 +100,8 @@ fn check_files<'a>(
     }
 }
 
-/// What this rank has found, with what all ranks together have held and sent, and the hash of rank 0.
+/// What this rank has found, with what all ranks together have held and sent, and the hash of rank
+/// 0.
 fn summed(runtime: &Runtime, mut record: Record) -> Result<(Record, String), Error> {
     let of_ranks = runtime.all_gather(&[record.peak, record.messages, record.bytes_sent])?;
     let sum = |number: usize| of_ranks.iter().map(|of_rank| of_rank[number]).sum();

@@ -58,8 +58,8 @@ impl Msr {
     }
 }
 
-/// The body of the product. Its structure says where it runs: where the rows of the matrix are. What
-/// it reads of `x` at the columns, and other ranks hold, travels.
+/// The body of the product. Its structure says where it runs: where the rows of the matrix are.
+/// What it reads of `x` at the columns, and other ranks hold, travels.
 fn body() -> &'static Arc<Body> {
     static BODY: OnceLock<Arc<Body>> = OnceLock::new();
     BODY.get_or_init(|| {

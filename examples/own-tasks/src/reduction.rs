@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 /// How many bins there are: each is an argument of the kernel.
 const BINS: usize = 8;
 
-/// How many elements lie in each of [`BINS`] parts of `low..high`, which have equal lengths. NaNs and
-/// elements outside are not counted.
+/// How many elements lie in each of [`BINS`] parts of `low..high`, which have equal lengths. NaNs
+/// and elements outside are not counted.
 pub(crate) fn histogram(x: &Vector<f64>, low: f64, high: f64) -> Result<Vector<i64>, Error> {
     let runtime = x.runtime();
     let counts = runtime.new_store(Shape::new(&[BINS]), DType::I64);

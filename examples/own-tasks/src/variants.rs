@@ -5,8 +5,8 @@ use sparsefuse::runtime::{Access, HostArgs, HostBody, HostTask, Privilege};
 
 /// The largest of each element and all before it.
 ///
-/// The runtime takes the variant for one thread where the rank has one, where there are few elements,
-/// and where other host tasks keep the other threads busy. Both have the same result.
+/// The runtime takes the variant for one thread where the rank has one, where there are few
+/// elements, and where other host tasks keep the other threads busy. Both have the same result.
 pub(crate) fn running_maxima(x: &Vector<f64>) -> Result<Vector<f64>, Error> {
     let declared = [
         (Privilege::Read, Access::Rows, DType::F64),
@@ -71,8 +71,8 @@ fn raise(y: &mut [f64], before: f64) {
     }
 }
 
-/// The largest element on the ranks before this one, whose largest is the last of `y`: each rank tells
-/// all others, so both variants send the same.
+/// The largest element on the ranks before this one, whose largest is the last of `y`: each rank
+/// tells all others, so both variants send the same.
 fn before(args: &HostArgs<'_>, y: &[f64]) -> Result<f64, Error> {
     let mine: Vec<f64> = y.last().copied().into_iter().collect();
     let of_all = args.all_to_all(&vec![mine; args.ranks()])?;

@@ -13,19 +13,20 @@
 //! A loop that takes long in blocks may have a twin in native code ([`crate::native`]), which from
 //! some run on takes the place of its steps for whole chunks of contiguous arrays.
 //!
-//! Neighbouring loops that cannot become one, such as sweeps of a stencil, may follow each other over
-//! their rows, so that each finds in the cache what the one before has just written ([`bands`]).
-//! A loop that makes matrices for the row reductions of the next one makes some rows at a time
-//! ([`compile::made`]).
+//! Neighbouring loops that cannot become one, such as sweeps of a stencil, may follow each other
+//! over their rows, so that each finds in the cache what the one before has just written
+//! ([`bands`]). A loop that makes matrices for the row reductions of the next one makes some rows
+//! at a time ([`compile::made`]).
 //!
 //! # How a loop comes to be
 //!
 //! An operation is a type that implements [`loops::map::Map`] with the functions of [`crate::ops`];
 //! a reduction one that implements [`loops::folds::Fold`]. The generic bodies (`map`, `fold_rows`,
 //! `sum_rows`, …) are `#[inline(always)]`, and [`crate::isa::per_isa`] inlines each of them into
-//! one function per instruction set, which the compiler turns into SIMD code. [`loops::table`] lists which
-//! operations exist for which element types; types whose bits behave alike share them. In all there
-//! are a few hundred loops, each for three instruction sets on x86-64 and for one elsewhere.
+//! one function per instruction set, which the compiler turns into SIMD code. [`loops::table`]
+//! lists which operations exist for which element types; types whose bits behave alike share them.
+//! In all there are a few hundred loops, each for three instruction sets on x86-64 and for one
+//! elsewhere.
 #![expect(unsafe_code, reason = "passes on the promises about a launch")]
 
 mod bands;
@@ -134,9 +135,9 @@ impl Program {
         made.filter_map(|(number, made)| made.as_ref()?.note(number))
     }
 
-    /// Where the loops end that may, with the loop `first`, be run in several runs ([`Part::Tiles`]): they
-    /// have the same domain, and running their uniform instructions again changes nothing, because none
-    /// reads a scalar that it writes.
+    /// Where the loops end that may, with the loop `first`, be run in several runs
+    /// ([`Part::Tiles`]): they have the same domain, and running their uniform instructions again
+    /// changes nothing, because none reads a scalar that it writes.
     #[must_use]
     pub fn divisible(&self, first: usize) -> usize {
         self.divisible.get(first).map_or(first, |&end| end)
@@ -194,8 +195,8 @@ impl Program {
     /// - `settings.isa` is available on this machine.
     ///
     /// # Panics
-    /// If an operand is of the wrong kind, if `part` divides loops that are not divisible, or if there
-    /// are no such loops.
+    /// If an operand is of the wrong kind, if `part` divides loops that are not divisible, or if
+    /// there are no such loops.
     pub unsafe fn run_loops(
         &self,
         launch: &Launch<'_>,

@@ -8,8 +8,8 @@ use std::ops::Range;
 const LARGE: usize = 48 << 20;
 
 /// The bytes of the arrays of several loops from which on it pays that these follow each other: the
-/// L2 cache of most machines. Below it bands gain less than their calls cost: 50 sweeps of a stencil
-/// on 128 by 128 points took 5 % longer in bands, on 256 by 256 points 8 % less.
+/// L2 cache of most machines. Below it bands gain less than their calls cost: 50 sweeps of a
+/// stencil on 128 by 128 points took 5 % longer in bands, on 256 by 256 points 8 % less.
 const BEYOND_L2: usize = 1 << 20;
 
 /// How to run a program; none of this changes what it computes.
@@ -48,7 +48,7 @@ pub enum Part<'a> {
     /// All rows.
     All,
     /// The rows of some tiles, numbered from the first tile that the extent touches. Only for
-    /// loops that are [`super::Program::divisible`]; a loop must run every tile once, in any order and
-    /// in any number of runs, each of which also runs its uniform instructions.
+    /// loops that are [`super::Program::divisible`]; a loop must run every tile once, in any order
+    /// and in any number of runs, each of which also runs its uniform instructions.
     Tiles(&'a [Range<u64>]),
 }

@@ -1,9 +1,10 @@
-//! A device in memory of the host, for tests where no GPU is: the texts of device kernels, compiled by
-//! the system's C compiler.
+//! A device in memory of the host, for tests where no GPU is: the texts of device kernels, compiled
+//! by the system's C compiler.
 //!
-//! Its memory is apart from that of the stores, so what is not copied is missed; it begins with bytes
-//! that are no sensible numbers, and has borders in which kernels must not write. Blocks and threads run in
-//! orders that change from launch to launch: a kernel that depends on them gives other bits.
+//! Its memory is apart from that of the stores, so what is not copied is missed; it begins with
+//! bytes that are no sensible numbers, and has borders in which kernels must not write. Blocks and
+//! threads run in orders that change from launch to launch: a kernel that depends on them gives
+//! other bits.
 #![expect(
     unsafe_code,
     reason = "kernels and copies reach memory through addresses"
@@ -157,8 +158,8 @@ impl Device for Emulated {
     }
 
     unsafe fn upload(&self, from: *const u8, to: Address, bytes: usize) -> Result<(), DeviceError> {
-        // SAFETY: the caller promises that there are as many bytes at both places, of which one is memory of
-        // this device and the other is not.
+        // SAFETY: the caller promises that there are as many bytes at both places, of which one is
+        // memory of this device and the other is not.
         unsafe { std::ptr::copy_nonoverlapping(from, to.0 as *mut u8, bytes) };
         Ok(())
     }
@@ -205,8 +206,8 @@ impl Device for Emulated {
                 0 => turn,
                 _ => u64::from(blocks) - 1 - turn,
             };
-            // SAFETY: the caller promises the arguments and what they address; the function reads and
-            // writes nothing else.
+            // SAFETY: the caller promises the arguments and what they address; the function reads
+            // and writes nothing else.
             unsafe { kernel(arguments.as_ptr(), block, order) };
         }
         Ok(())

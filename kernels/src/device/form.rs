@@ -85,7 +85,8 @@ struct ReducedRows {
     matrix: ArgId,
 }
 
-/// What a run keeps in memory of the device between kernels: addresses, by the number of the reduction.
+/// What a run keeps in memory of the device between kernels: addresses, by the number of the
+/// reduction.
 #[derive(Debug, Default)]
 struct Scratch {
     partials: Vec<u64>,
@@ -148,8 +149,8 @@ impl DeviceLoop {
         })
     }
 
-    /// The texts of the kernels that [`DeviceLoop::new`] asks a device for, those of joins apart; none of a loop
-    /// that has no form.
+    /// The texts of the kernels that [`DeviceLoop::new`] asks a device for, those of joins apart;
+    /// none of a loop that has no form.
     #[must_use]
     pub fn texts(kernel: &Kernel, loop_: &Loop, launch: &Launch<'_>) -> Vec<String> {
         let extent = &launch.domains[loop_.domain as usize];
@@ -205,16 +206,16 @@ impl DeviceLoop {
         parts
     }
 
-    /// Runs the loop. All addresses of the launch are those of the device; a reduction has that of its
-    /// result.
+    /// Runs the loop. All addresses of the launch are those of the device; a reduction has that of
+    /// its result.
     ///
     /// # Errors
     /// If the device has failed.
     ///
     /// # Safety
-    /// As [`Program::run_loops`](crate::Program::run_loops), for memory of the device, which `scratch`
-    /// has as many bytes of as [`DeviceLoop::scratch_bytes`] says. The launch is like the one that the loop was
-    /// compiled for.
+    /// As [`Program::run_loops`](crate::Program::run_loops), for memory of the device, which
+    /// `scratch` has as many bytes of as [`DeviceLoop::scratch_bytes`] says. The launch is like the
+    /// one that the loop was compiled for.
     pub unsafe fn run(
         &self,
         launch: &Launch<'_>,
@@ -226,8 +227,8 @@ impl DeviceLoop {
         let n_tiles = extent.tiles.count(n_rows);
         let scratch = self.parts(launch, scratch);
         for (number, reduction) in self.row_reductions.iter().enumerate() {
-            // SAFETY: the scratch has room for the tiles and for what they are joined to; else as this
-            // function.
+            // SAFETY: the scratch has room for the tiles and for what they are joined to; else as
+            // this function.
             unsafe { reduction.run(launch, extent, (number, &scratch), device)? };
         }
         for (kernel, reduces) in [
@@ -250,8 +251,8 @@ impl DeviceLoop {
             let arguments: Vec<u64> = words
                 .map(|word| argument(*word, launch, (extent, &tiles), &scratch))
                 .collect();
-            // SAFETY: the arguments are those that the text was printed for, in their order; the caller
-            // promises that what they address is there.
+            // SAFETY: the arguments are those that the text was printed for, in their order; the
+            // caller promises that what they address is there.
             unsafe { device.launch(kernel.function, blocks, &arguments)? };
         }
         for joining in &self.joinings {
@@ -285,7 +286,8 @@ pub struct Reordered {
     pub uniform: Address,
 }
 
-/// Brings entries of a type into the order of slices ([`Slices`](super::Slices)), in memory of a device.
+/// Brings entries of a type into the order of slices ([`Slices`](super::Slices)), in memory of a
+/// device.
 ///
 /// # Errors
 /// If the device has failed.
@@ -404,7 +406,8 @@ impl Joining {
         scratch: &Scratch,
         device: &dyn Device,
     ) -> Result<(), DeviceError> {
-        // What is read and what is written next: results of a step are never those of the one before.
+        // What is read and what is written next: results of a step are never those of the one
+        // before.
         let mut from = scratch.partials[self.of[0].0];
         let mut to = from + (n_tiles.max(1) * self.size) as u64;
         // The reductions of a kind lie behind each other.
@@ -428,8 +431,8 @@ impl Joining {
             ];
             arguments[..JOINING_WORDS].copy_from_slice(&words);
             let blocks = self.of.len() * n.div_ceil(group).max(1);
-            // SAFETY: there is room for the results behind the tiles, and at the results for an element; a
-            // group has at most `most_joined` elements, as `DeviceLoop::new` has found.
+            // SAFETY: there is room for the results behind the tiles, and at the results for an
+            // element; a group has at most `most_joined` elements, as `DeviceLoop::new` has found.
             unsafe { device.launch(self.function, blocks as u32, &arguments) }
         };
         let mut n = n_tiles;

@@ -1,15 +1,15 @@
 //! Kernels on a device: an accelerator with memory of its own.
 //!
-//! A loop of the IR is printed as a text ([`mod@print`]) that two compilers take: that of CUDA, for the
-//! GPU, and the system's C compiler, for the emulated device ([`emulated`]), on which tests run where
-//! no GPU is. Both give the bits of the blocks: operations and elementary functions are those of
-//! `native/math.c` and `elementary.c`, nothing is fused but what the IR fuses, and what is reduced has the order of
-//! [`crate::reduce`].
+//! A loop of the IR is printed as a text ([`mod@print`]) that two compilers take: that of CUDA, for
+//! the GPU, and the system's C compiler, for the emulated device ([`emulated`]), on which tests run
+//! where no GPU is. Both give the bits of the blocks: operations and elementary functions are those
+//! of `native/math.c` and `elementary.c`, nothing is fused but what the IR fuses, and what is
+//! reduced has the order of [`crate::reduce`].
 //!
 //! # The text
 //!
-//! A kernel is a list of *phases*, each of which all threads of a block go through before any of them
-//! begins the next one. The words of which it is made, and that alone differ between the two
+//! A kernel is a list of *phases*, each of which all threads of a block go through before any of
+//! them begins the next one. The words of which it is made, and that alone differ between the two
 //! compilers (`words.cuda`, `words.host`):
 //!
 //! | word | meaning |
@@ -22,9 +22,10 @@
 //! | `FN` | marks a function |
 //!
 //! The first line of a text defines `WORDS`. The functions of `native/math.c`, `native/complex.c`,
-//! `elementary.c` and `kernels.c` may be called, and the names of `native/compilers.c`: `MAKE(type, parts...)` is a structure, since
-//! C++ has no compound literals. Whole numbers are added, subtracted, multiplied and negated by
-//! `add_i64` and so on, since signed ones do not wrap in CUDA.
+//! `elementary.c` and `kernels.c` may be called, and the names of `native/compilers.c`:
+//! `MAKE(type, parts...)` is a structure, since C++ has no compound literals. Whole numbers are
+//! added, subtracted, multiplied and negated by `add_i64` and so on, since signed ones do not wrap
+//! in CUDA.
 //!
 //! The design follows `gpu.md` of the project's reviews; that a barrier is the end of a loop over
 //! threads is from Stratton, Stone and Hwu, "MCUDA: an efficient implementation of CUDA kernels for
@@ -61,7 +62,8 @@ pub const THREADS: u32 = 128;
 pub const FUNCTION: &str = "sparsefuse_kernel";
 
 /// What a compiler of device kernels takes: the first line of a text, which says how many `WORDS`
-/// there are, the words of this compiler, the functions that kernels call, and the rest of the text.
+/// there are, the words of this compiler, the functions that kernels call, and the rest of the
+/// text.
 #[cfg(all(feature = "cuda", unix))]
 pub(crate) fn source(text: &str, words: &str, mathematics: &str) -> String {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));

@@ -7,17 +7,18 @@
 //! then 16 threads add a lane each, in the order of the rows, and one thread joins the lanes. So a
 //! sum has the bits of the blocks, though all threads compute its terms.
 //!
-//! Of a loop with many reductions 16 threads go through a tile, each through the rows of a lane, since
-//! memory of a block does not hold the terms of all ([`blocks`]).
+//! Of a loop with many reductions 16 threads go through a tile, each through the rows of a lane,
+//! since memory of a block does not hold the terms of all ([`blocks`]).
 //!
-//! Uniform values are computed by every thread. What uniform instructions store the first block stores;
-//! if the loop reads a scalar that it stores, a second kernel does so behind the rows, since other blocks
-//! may still read what was there.
+//! Uniform values are computed by every thread. What uniform instructions store the first block
+//! stores; if the loop reads a scalar that it stores, a second kernel does so behind the rows,
+//! since other blocks may still read what was there.
 //!
-//! Reductions along the rows of a dense matrix are kernels of their own, which run before ([`rows`]).
+//! Reductions along the rows of a dense matrix are kernels of their own, which run before
+//! ([`rows`]).
 //!
-//! Constants, parameters, addresses, lengths and strides are arguments, so loops that differ in these
-//! share a text. How many dimensions the arrays have is part of the text.
+//! Constants, parameters, addresses, lengths and strides are arguments, so loops that differ in
+//! these share a text. How many dimensions the arrays have is part of the text.
 
 mod blocks;
 mod joins;
@@ -84,14 +85,14 @@ pub(super) enum Word {
     Stride(ArgId, usize),
     /// Where the partial results of a reduction go, by its number in the loop.
     Partials(usize),
-    /// The elements of a row of a dense matrix, the distance of neighbours, the elements of a tile of a row,
-    /// and the tiles of a row.
+    /// The elements of a row of a dense matrix, the distance of neighbours, the elements of a tile
+    /// of a row, and the tiles of a row.
     RowLen(ArgId),
     RowStep(ArgId),
     RowTileLen,
     RowTiles(ArgId),
-    /// Where the tiles of rows go, by the number of the reduction of rows in the loop, and where what
-    /// they are joined to is.
+    /// Where the tiles of rows go, by the number of the reduction of rows in the loop, and where
+    /// what they are joined to is.
     RowPartials(usize),
     RowValues(usize),
 }
@@ -139,8 +140,8 @@ pub(super) struct RowReduction {
     pub(super) tiles: Printed,
 }
 
-/// Prints a loop of a verified kernel, for operands with the layouts of these, and an extent with the
-/// tiles of this one.
+/// Prints a loop of a verified kernel, for operands with the layouts of these, and an extent with
+/// the tiles of this one.
 pub(super) fn print(
     kernel: &Kernel,
     loop_: &Loop,
@@ -205,8 +206,9 @@ pub(super) fn print(
     })
 }
 
-/// The body in which a scalar that has been stored is not loaded: what reads it takes the value that was
-/// stored. Scalars are stored when the rows are through, so a load would find what was there before.
+/// The body in which a scalar that has been stored is not loaded: what reads it takes the value
+/// that was stored. Scalars are stored when the rows are through, so a load would find what was
+/// there before.
 fn forwarded(kernel: &Kernel, body: &[Inst]) -> Result<Vec<Inst>, Refusal> {
     let memory = |arg: ArgId| kernel.args[arg as usize].memory;
     let mut stored: Vec<(ArgId, ValueId)> = Vec::new();
@@ -250,15 +252,17 @@ fn scalars_are_stored_alone(kernel: &Kernel, body: &[Inst]) -> bool {
 /// The most reductions for which all threads of a block compute the terms of a tile.
 const FEW: usize = 4;
 
-/// Of a loop with many reductions, which 16 threads a tile go through, and sums of rows, which take more
-/// threads: the loop without these sums, which are loaded from where they are stored. `None` where they are
-/// not, or something that the loop reads is written, or where rows of a dense matrix are reduced, too.
+/// Of a loop with many reductions, which 16 threads a tile go through, and sums of rows, which take
+/// more threads: the loop without these sums, which are loaded from where they are stored. `None`
+/// where they are not, or something that the loop reads is written, or where rows of a dense matrix
+/// are reduced, too.
 fn stored_before(kernel: &Kernel, body: &[Inst], n_reductions: usize) -> Option<Vec<Inst>> {
     let memory = |arg: ArgId| kernel.args[arg as usize].memory;
     let has = |is_it: fn(&Inst) -> bool| body.iter().any(is_it);
     if n_reductions <= FEW
         || !has(|inst| matches!(inst, Inst::RowSum { .. }))
-        // What these leave behind is numbered by the kernel of the reductions, which may need none of it.
+        // What these leave behind is numbered by the kernel of the reductions, which may need none
+        // of it.
         || has(|inst| matches!(inst, Inst::RowReduce { .. }))
     {
         return None;

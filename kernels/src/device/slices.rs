@@ -1,16 +1,16 @@
 //! Rows of sparse matrices as threads of a device read them.
 //!
-//! Where each thread sums a row, neighbouring threads read entries that lie far from each other if the
-//! entries of a row lie side by side. So 32 rows, a *slice*, lie side by side instead: first the first entry of
-//! each row, then the second of each, as in the sliced ELLPACK format of Monakov, Lokhmotov and
-//! Avetisyan, "Automatically tuning sparse matrix-vector multiplication for GPU architectures" (2010).
-//! The order within a row stays, and with it every bit of the sum.
+//! Where each thread sums a row, neighbouring threads read entries that lie far from each other if
+//! the entries of a row lie side by side. So 32 rows, a *slice*, lie side by side instead: first
+//! the first entry of each row, then the second of each, as in the sliced ELLPACK format of
+//! Monakov, Lokhmotov and Avetisyan, "Automatically tuning sparse matrix-vector multiplication for
+//! GPU architectures" (2010). The order within a row stays, and with it every bit of the sum.
 //!
 //! A slice has one of three kinds, found from its columns alone:
 //!
 //! - *pattern*: the columns of all rows are at the same few distances from the row, of which each
-//!   row has all or some, as in matrices of stencils and diagonals. The distances are stored once, and for rows
-//!   that lack some a mask;
+//!   row has all or some, as in matrices of stencils and diagonals. The distances are stored once,
+//!   and for rows that lack some a mask;
 //! - *even*: rows are about equally long, so shorter ones are padded;
 //! - *plain*: rows differ so much that a quarter would be padding; they stay as they are.
 //!
@@ -35,13 +35,13 @@ const MASKED: u64 = 1 << 62;
 /// The entries of some rows in the order of slices.
 #[derive(Debug, Default)]
 pub struct Slices {
-    /// For each slice two words: where its columns lie, in the lower half of the first, and its values,
-    /// in the upper half; how many distances its pattern has, in the lower half of the second one, and
-    /// whether it has one, and masks, in the highest bits.
+    /// For each slice two words: where its columns lie, in the lower half of the first, and its
+    /// values, in the upper half; how many distances its pattern has, in the lower half of the
+    /// second one, and whether it has one, and masks, in the highest bits.
     pub slices: Vec<u64>,
-    /// For each row of a pattern the distances that it has, as bits. For others where its first entry
-    /// lies in the slice, in the lower half, how many entries it has, from bit 32 on, and in the highest
-    /// bit whether the next ones are 32 places apart.
+    /// For each row of a pattern the distances that it has, as bits. For others where its first
+    /// entry lies in the slice, in the lower half, how many entries it has, from bit 32 on, and in
+    /// the highest bit whether the next ones are 32 places apart.
     pub rows: Vec<u64>,
     /// The column of each entry; of a pattern the distances, as signed numbers.
     pub columns: Vec<u32>,
@@ -51,8 +51,8 @@ pub struct Slices {
 }
 
 impl Slices {
-    /// The slices of rows: `pos` and `crd` are those of [`Structure`](crate::Structure). `None` of more
-    /// than 2^32 entries.
+    /// The slices of rows: `pos` and `crd` are those of [`Structure`](crate::Structure). `None` of
+    /// more than 2^32 entries.
     #[must_use]
     pub fn of(pos: &[u64], crd: &[u32]) -> Option<Self> {
         let first = pos.first().copied()?;
@@ -146,8 +146,8 @@ impl Slices {
     }
 }
 
-/// Whether the columns of some rows, from row `start` on, are at a few distances from them, in ascending order,
-/// and most rows have most of these; then `distances` are these.
+/// Whether the columns of some rows, from row `start` on, are at a few distances from them, in
+/// ascending order, and most rows have most of these; then `distances` are these.
 fn pattern(start: usize, rows: &[&[u32]], distances: &mut Vec<i64>) -> bool {
     distances.clear();
     let mut n_entries = 0;
@@ -175,8 +175,8 @@ fn pattern(start: usize, rows: &[&[u32]], distances: &mut Vec<i64>) -> bool {
     distances.len() * rows.len() * 2 <= n_entries * 3
 }
 
-/// The kernel that brings entries of `type_` into the order of slices. Arguments: the entries, the order,
-/// where they go, how many places there are.
+/// The kernel that brings entries of `type_` into the order of slices. Arguments: the entries, the
+/// order, where they go, how many places there are.
 pub(super) fn reordering(type_: &str) -> String {
     format!(
         "#define WORDS 4\nKERNEL\nPHASE\n    \
@@ -188,9 +188,9 @@ pub(super) fn reordering(type_: &str) -> String {
     )
 }
 
-/// The kernel that finds the slices of which all rows have the same values, as words: 1 if so. Arguments: the
-/// slices, the values in their order, the words, how many slices there are. A value has `words` words of
-/// 32 bits.
+/// The kernel that finds the slices of which all rows have the same values, as words: 1 if so.
+/// Arguments: the slices, the values in their order, the words, how many slices there are. A value
+/// has `words` words of 32 bits.
 pub(super) fn uniformity(words: usize) -> String {
     format!(
         "#define WORDS 4\nKERNEL\nPHASE\n    \

@@ -1,5 +1,5 @@
-//! Loops on devices against the reference, to the bit, on the emulated one; `tests_on_gpu` has those of a
-//! GPU.
+//! Loops on devices against the reference, to the bit, on the emulated one; `tests_on_gpu` has
+//! those of a GPU.
 #![expect(unsafe_code, reason = "runs kernels on memory of the tests")]
 
 pub(super) mod programs;
@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::Duration;
 
-/// The emulated device, with a cache in the user's folder of temporary files; `None`, which is printed, where
-/// there is no C compiler.
+/// The emulated device, with a cache in the user's folder of temporary files; `None`, which is
+/// printed, where there is no C compiler.
 fn emulated() -> Option<Emulated> {
     let user = rustix::process::getuid().as_raw();
     let folder = std::env::temp_dir().join(format!("sparsefuse-device-tests-{user}"));
@@ -51,7 +51,8 @@ fn reductions(kernel: &Kernel) -> Vec<(usize, u32, ReduceOp, DType)> {
     all
 }
 
-/// The results of a run, by the reference or the device: what it has written, and what it has reduced.
+/// The results of a run, by the reference or the device: what it has written, and what it has
+/// reduced.
 type Outcome = (Data, Vec<[u64; 2]>);
 
 fn by_reference(case: &Case) -> Outcome {
@@ -96,8 +97,8 @@ fn moved<T>(copies: &[Copied], address: *const T) -> *mut T {
     std::ptr::without_provenance_mut(place)
 }
 
-/// The operands in memory of the device, without ghosts, and with the results of reductions in the words
-/// of `results`, two for each.
+/// The operands in memory of the device, without ghosts, and with the results of reductions in the
+/// words of `results`, two for each.
 fn on_device(launch: &Launch<'_>, copies: &[Copied], results: Address) -> Vec<Operand> {
     let mut result = results.0 as usize;
     let operands = launch.operands.iter().map(|operand| match *operand {
@@ -179,7 +180,8 @@ fn by_device(case: &Case, loops: &[DeviceLoop], device: &dyn Device) -> Outcome 
         };
         for device_loop in loops {
             let scratch = device.allocate(device_loop.scratch_bytes(&launch)).unwrap();
-            // SAFETY: the generator binds every argument to memory that fits, of which the device has copies.
+            // SAFETY: the generator binds every argument to memory that fits, of which the device
+            // has copies.
             unsafe { device_loop.run(&launch, scratch, device) }.unwrap();
             // SAFETY: it is not used any more.
             unsafe { device.free(scratch) };

@@ -2,8 +2,8 @@
 //!
 //! [`case`] makes a kernel of several loops over several domains whose arguments are views of a few
 //! buffers: shifted, strided, reversed, transposed, broadcast, gathered with ghosts. The rows of
-//! every loop are independent, as [`crate::ir`] asks: a loop that writes a buffer reaches it through
-//! one view only, of which there may be several arguments.
+//! every loop are independent, as [`crate::ir`] asks: a loop that writes a buffer reaches it
+//! through one view only, of which there may be several arguments.
 
 mod body;
 mod choices;
@@ -95,8 +95,8 @@ impl Case {
         data
     }
 
-    /// The data after `run` has run the kernel of the case, with the memory that its operands lie in: where,
-    /// and how many bytes.
+    /// The data after `run` has run the kernel of the case, with the memory that its operands lie
+    /// in: where, and how many bytes.
     pub(crate) fn run_in_memory(
         &self,
         run: impl FnOnce(&Kernel, &Launch<'_>, &[(*mut u8, usize)]),
@@ -141,8 +141,8 @@ impl Case {
         data
     }
 
-    /// The data with one NaN in place of all others, whose sign and payload mean nothing, and with one
-    /// result of all tiles where a tile may be left out that changes nothing.
+    /// The data with one NaN in place of all others, whose sign and payload mean nothing, and with
+    /// one result of all tiles where a tile may be left out that changes nothing.
     pub(crate) fn with_one_nan(&self, mut data: Data) -> Data {
         for arg in &self.kernel.args {
             for word in &mut data.buffers[arg.memory as usize] {
@@ -280,7 +280,8 @@ pub(crate) fn case(seed: u64, tile_len: usize) -> Case {
     case
 }
 
-/// Parts of vectors and, half of the time, of arrays of more dimensions, which begin where tiles do.
+/// Parts of vectors and, half of the time, of arrays of more dimensions, which begin where tiles
+/// do.
 fn domains(choices: &mut Choices, tile_len: usize) -> Vec<Extent> {
     let lens = [
         0,
@@ -364,7 +365,8 @@ fn add_structure(case: &mut Case, choices: &mut Choices) {
     });
 }
 
-/// Joins the results of tiles where one may be left out that does not change what they are together.
+/// Joins the results of tiles where one may be left out that does not change what they are
+/// together.
 pub(crate) fn join_if_decided(op: ReduceOp, dtype: DType, partials: &mut Vec<Partial>) {
     match op {
         ReduceOp::Sum | ReduceOp::Prod | ReduceOp::Min | ReduceOp::Max => {}

@@ -115,9 +115,10 @@ pub enum Inst {
         /// Which number of the stream.
         index: ValueId,
     },
-    /// The sum over the row of a sparse matrix of `entries[k] * x[crd[k]]`: in the order of storage,
-    /// one fused multiply-add each, from zero. Where `x` is a matrix ([`crate::Operand::Gather`]),
-    /// so is the domain: its rows are elements `(i, j)`, with `x[crd[k], j]` over row `i`.
+    /// The sum over the row of a sparse matrix of `entries[k] * x[crd[k]]`: in the order of
+    /// storage, one fused multiply-add each, from zero. Where `x` is a matrix
+    /// ([`crate::Operand::Gather`]), so is the domain: its rows are elements `(i, j)`, with
+    /// `x[crd[k], j]` over row `i`.
     RowSum {
         /// A `Structure` argument.
         structure: ArgId,

@@ -1,8 +1,8 @@
 //! Kernels written as arithmetic: a [`Symbol`] stands for a value that a kernel will have.
 //!
 //! Each operation on a symbol appends an instruction to the kernel of its [`Symbols`], in the order
-//! in which the program writes them. Types of elements are those of Rust, so what compiles verifies.
-//! The methods of symbols are those of the table of operations.
+//! in which the program writes them. Types of elements are those of Rust, so what compiles
+//! verifies. The methods of symbols are those of the table of operations.
 
 use super::{ArgId, ArgKind, BinaryOp, Inst, Kernel, KernelBuilder, ReduceOp, UnaryOp, ValueId};
 use crate::element::{Element, Field, Numeric, Real, Value};
@@ -111,8 +111,8 @@ impl Symbols {
         arg
     }
 
-    /// Adds an argument that is a single element, the result of a reduction ([`ArgKind::Reduction`]),
-    /// and reduces the values of all rows into it.
+    /// Adds an argument that is a single element, the result of a reduction
+    /// ([`ArgKind::Reduction`]), and reduces the values of all rows into it.
     ///
     /// # Panics
     ///
@@ -134,8 +134,8 @@ impl Symbols {
         self.build.into_inner().finish()
     }
 
-    /// The kernel with a parameter for each constant, after those that it has, and the constants: so
-    /// kernels that differ in numbers alone are one.
+    /// The kernel with a parameter for each constant, after those that it has, and the constants:
+    /// so kernels that differ in numbers alone are one.
     #[must_use]
     pub fn finish_with_numbers(self) -> (Kernel, Vec<Value>) {
         let mut kernel = self.finish();

@@ -1,4 +1,5 @@
-//! Building blocks of the elementary functions: exact sums and products, polynomials, powers of two.
+//! Building blocks of the elementary functions: exact sums and products, polynomials, powers of
+//! two.
 //!
 //! An unevaluated sum `(high, low)` stands for `high + low` with `|low|` at most half a unit in the
 //! last place of `high` ("double-double"). The exact operations are those of Dekker and Knuth; see
@@ -44,8 +45,8 @@ pub(super) fn clamp(x: f64, low: f64, high: f64) -> f64 {
     if x > high { high } else { x }
 }
 
-/// `c[0] + c[1] x + c[2] x^2 + ...`: Horner's rule on the even and the odd terms apart, which halves
-/// the chain of dependent operations.
+/// `c[0] + c[1] x + c[2] x^2 + ...`: Horner's rule on the even and the odd terms apart, which
+/// halves the chain of dependent operations.
 #[inline(always)]
 pub(super) fn polynomial<const N: usize>(x: f64, c: [f64; N]) -> f64 {
     let square = x * x;

@@ -1,7 +1,8 @@
 //! Elementary functions of complex numbers, from the real functions of this module alone.
 //!
 //! They branch and do not become SIMD code, but are inlined like the others, so that a fused
-//! multiply-add is one instruction. Errors are relative to the size of the result, not to each part.
+//! multiply-add is one instruction. Errors are relative to the size of the result, not to each
+//! part.
 
 use super::arithmetic::{power_of_two, round};
 use super::exp::{exp_parts, sinh_cosh};
@@ -215,8 +216,8 @@ fn complex_mul(a: C64, b: C64) -> C64 {
     )
 }
 
-/// `a b + c d` with an error below 1.5 ulp of the result even where it cancels (Kahan; see Jeannerod,
-/// Louvet and Muller, *Further analysis of Kahan's algorithm*, 2013).
+/// `a b + c d` with an error below 1.5 ulp of the result even where it cancels (Kahan; see
+/// Jeannerod, Louvet and Muller, *Further analysis of Kahan's algorithm*, 2013).
 #[inline(always)]
 fn sum_of_products(a: f64, b: f64, c: f64, d: f64) -> f64 {
     let product = c * d;

@@ -26,7 +26,8 @@ pub(super) const EXP: [f64; 11] = [
     2.0924473311906215e-09,
 ];
 
-/// The same for `|r| <= 0.3467` with an error of 2^-43 of `e^r`; interpolation at Chebyshev's nodes.
+/// The same for `|r| <= 0.3467` with an error of 2^-43 of `e^r`; interpolation at Chebyshev's
+/// nodes.
 const EXP_NEAR: [f64; 8] = [
     0.49999999999954964,
     0.16666666666662652,
@@ -57,8 +58,8 @@ pub(crate) fn exp_block(x: &[f64], y: &mut [f64]) {
     }
 }
 
-/// `e^x` in single precision, and whether it is surely what [`exp`] rounds to: it is within 2^-40 of
-/// `e^x`, and all numbers as near are rounded alike. Of 30000 results one is not sure.
+/// `e^x` in single precision, and whether it is surely what [`exp`] rounds to: it is within 2^-40
+/// of `e^x`, and all numbers as near are rounded alike. Of 30000 results one is not sure.
 #[inline(always)]
 pub(super) fn exp_near(x: f32) -> (f32, bool) {
     let wide = f64::from(x);

@@ -2,8 +2,8 @@
 //!
 //! From 8.5 on it is Stirling's series, with the logarithm in extended precision:
 //! `(z - 1/2) log z - z + log(2 pi) / 2 + S(1/z^2) / z`. Below, `z` is moved by whole numbers to
-//! `2 + t` with `|t| <= 1/2`, where it is `t (a + t (b + t P(t)))`, which keeps the zeros at 1 and 2;
-//! the factors on the way are multiplied in extended precision, so that one logarithm does for
+//! `2 + t` with `|t| <= 1/2`, where it is `t (a + t (b + t P(t)))`, which keeps the zeros at 1 and
+//! 2; the factors on the way are multiplied in extended precision, so that one logarithm does for
 //! them. Negative numbers are reflected: `log(pi / |z sin(pi z)|) - lgamma(z)` for `z = -x`. See
 //! Abramowitz and Stegun, *Handbook of Mathematical Functions*, 6.1.
 //!
@@ -137,8 +137,8 @@ fn positive_lgamma(z: f64) -> (f64, f64) {
     (high * back, low * back)
 }
 
-/// What lies between `z` and `2 + t`: the product whose logarithm is added from 2 on, and taken away
-/// below.
+/// What lies between `z` and `2 + t`: the product whose logarithm is added from 2 on, and taken
+/// away below.
 #[inline(always)]
 fn factors(z: f64, whole: f64) -> (f64, f64) {
     let (square, square_low) = two_product(z, z);

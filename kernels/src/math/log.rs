@@ -1,5 +1,5 @@
-//! Logarithms: the natural one, also of `1 + x`, and in extended precision the base-2 one, which pow
-//! needs and of which those to the bases 2 and 10 are made.
+//! Logarithms: the natural one, also of `1 + x`, and in extended precision the base-2 one, which
+//! pow needs and of which those to the bases 2 and 10 are made.
 //!
 //! `x = 2^k m` with `m` between the square roots of 1/2 and 2, and
 //! `log m = 2 (s + s^3/3 + s^5/5 + ...)` with `s = (m - 1) / (m + 1)`; see Muller, *Elementary

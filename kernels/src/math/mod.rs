@@ -8,9 +8,9 @@
 //!
 //! Two things a caller must know:
 //! - The functions must be inlined into the function that enables the instruction set. They are
-//!   `#[inline(always)]`, but a closure around them is not: call them from a `for` loop, not through
-//!   `std::array::from_fn` or an iterator. Elsewhere each `mul_add` is a call (25 to 90 ns for one
-//!   element); the bits are the same.
+//!   `#[inline(always)]`, but a closure around them is not: call them from a `for` loop, not
+//!   through `std::array::from_fn` or an iterator. Elsewhere each `mul_add` is a call (25 to 90 ns
+//!   for one element); the bits are the same.
 //! - [`double::sin`] and [`double::cos`] branch for `|x| > 2^30` and keep a loop scalar. Use
 //!   [`double::sin_block`] and [`double::cos_block`] (and those of [`single`]) on slices of any
 //!   length; they give the same bits.
@@ -36,13 +36,13 @@
 //! | log1p | 1.04 | - | 1.4 | logarithm of the rounded sum, and what it lost |
 //! | log2, log10 | 0.50 | - | 2.2 | logarithm in extended precision |
 //!
-//! Where there is no time for AVX-512, blocks run what is compiled for AVX2 (but of atan2 there is a loop
-//! for AVX-512, which takes 2.6 in place of 3.9 on a Zen 4 core, from memory); these times are rounded
-//! from a run beside other programs. A chunk of powers takes less than its powers one by one
-//! ([`double::pow_block`], 5.2 in place of 6.7 on that core).
+//! Where there is no time for AVX-512, blocks run what is compiled for AVX2 (but of atan2 there is
+//! a loop for AVX-512, which takes 2.6 in place of 3.9 on a Zen 4 core, from memory); these times
+//! are rounded from a run beside other programs. A chunk of powers takes less than its powers one
+//! by one ([`double::pow_block`], 5.2 in place of 6.7 on that core).
 //!
-//! The error of lgamma is that for positive numbers. For negative ones, between which it has zeros, it
-//! is 0.8 in units of 2^-52 of the result, or of 1 where that is larger.
+//! The error of lgamma is that for positive numbers. For negative ones, between which it has zeros,
+//! it is 0.8 in units of 2^-52 of the result, or of 1 where that is larger.
 //!
 //! Results that are subnormal are within these bounds too. The functions of `f32` compute in `f64`
 //! and stay below 0.51 ulp, in about the same time for one element.

@@ -42,9 +42,9 @@ pub(crate) fn pow(x: f64, y: f64) -> f64 {
     if x == 1.0 || y == 0.0 { 1.0 } else { defined }
 }
 
-/// `x[i]` to the power `y[i]`. One step of the computation after the other, for all elements: that of one
-/// element is a chain of 150 operations, longer than what a processor looks ahead, and so are two chains in
-/// sequence.
+/// `x[i]` to the power `y[i]`. One step of the computation after the other, for all elements: that
+/// of one element is a chain of 150 operations, longer than what a processor looks ahead, and so
+/// are two chains in sequence.
 #[inline(always)]
 pub(crate) fn pow_block<const N: usize>(x: &[f64; N], y: &[f64; N]) -> [f64; N] {
     let (mut out, mut are_plain) = ([0.0; N], true);

@@ -45,7 +45,8 @@ macro_rules! of_reals {
 
 unary_operations!(of_reals);
 
-/// `y[i] = exp(x[i])`; the slices have the same length. With half the operations where they suffice.
+/// `y[i] = exp(x[i])`; the slices have the same length. With half the operations where they
+/// suffice.
 #[inline(always)]
 pub(crate) fn exp_block(x: &[f32], y: &mut [f32]) {
     let mut are_sure = true;

@@ -1,10 +1,10 @@
 //! sin and cos.
 //!
-//! Both reduce `x = q pi/2 + r` with `|r| <= pi/4` and `r` as an unevaluated sum. Up to 2^30 that is
-//! the method of Cody and Waite with pi/2 in three parts, branch-free. Beyond, [`super::payne_hanek`]
-//! reduces exactly, one number at a time. [`sin_block`] and [`cos_block`] run the first over the
-//! whole block as a SIMD loop and mend the rare large elements in a second pass; they give the same
-//! bits as [`sin`] and [`cos`].
+//! Both reduce `x = q pi/2 + r` with `|r| <= pi/4` and `r` as an unevaluated sum. Up to 2^30 that
+//! is the method of Cody and Waite with pi/2 in three parts, branch-free. Beyond,
+//! [`super::payne_hanek`] reduces exactly, one number at a time. [`sin_block`] and [`cos_block`]
+//! run the first over the whole block as a SIMD loop and mend the rare large elements in a second
+//! pass; they give the same bits as [`sin`] and [`cos`].
 
 use super::arithmetic::{fast_two_sum, low_bits, polynomial, round, two_product, two_sum};
 use super::payne_hanek::{self, Reduced};

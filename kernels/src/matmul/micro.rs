@@ -1,9 +1,10 @@
 //! The innermost loop of products of matrices: a tile of the result in registers.
 //!
-//! For each inner index a row of elements of `b` is multiplied with each of some elements of `a` and
-//! added to the tile. How many rows and columns a tile has depends on the number of registers; no bit
-//! does. The vectors of `f64`, `f32` and `Complex<f64>` are written out, because the compiler keeps a tile
-//! of plain arrays in memory; other types, and machines without these vectors, have a plain loop.
+//! For each inner index a row of elements of `b` is multiplied with each of some elements of `a`
+//! and added to the tile. How many rows and columns a tile has depends on the number of registers;
+//! no bit does. The vectors of `f64`, `f32` and `Complex<f64>` are written out, because the
+//! compiler keeps a tile of plain arrays in memory; other types, and machines without these
+//! vectors, have a plain loop.
 #![expect(
     unsafe_code,
     reason = "functions that need an instruction set are unsafe to call, and vectors are loaded through pointers"
@@ -38,8 +39,8 @@ impl<T> Tile<T> {
         unsafe { (self.function)(a, b, made, stride) }
     }
 
-    /// Writes the product of two matrices that lie row by row, of this many rows, columns, and inner
-    /// indices, without packing: for small ones.
+    /// Writes the product of two matrices that lie row by row, of this many rows, columns, and
+    /// inner indices, without packing: for small ones.
     #[inline(always)]
     pub(super) fn product(&self, a: &[T], b: &[T], made: &mut [T], shape: [usize; 3]) {
         // SAFETY: as above.
@@ -149,8 +150,8 @@ unsafe fn small<T: NumericOps>(
     }
 }
 
-/// Some neighbouring elements of a row of the product: a row of `a`, and columns of `b`, whose rows lie
-/// `stride` apart.
+/// Some neighbouring elements of a row of the product: a row of `a`, and columns of `b`, whose rows
+/// lie `stride` apart.
 #[inline(always)]
 fn some_columns<T: NumericOps, const N: usize>(a: &[T], b: &[T], stride: usize) -> [T; N] {
     let mut sums = [T::ZERO; N];
@@ -163,8 +164,8 @@ fn some_columns<T: NumericOps, const N: usize>(a: &[T], b: &[T], stride: usize) 
     sums
 }
 
-/// Floats: a micro-kernel for each instruction set with fused multiply-adds. Its tile has some rows of
-/// some vectors of some elements.
+/// Floats: a micro-kernel for each instruction set with fused multiply-adds. Its tile has some rows
+/// of some vectors of some elements.
 macro_rules! vectors {
     ($tile:ident $type:ty: $($isa:ident $feature:literal [$rows:literal $vectors:literal $lanes:literal]
         $load:ident $splat:ident $multiply_add:ident $store:ident)*
@@ -294,7 +295,8 @@ mod complex {
     #[target_feature(enable = "avx2,fma")]
     fn parts(numbers: &Numbers) -> [__m256d; 2] {
         let at = numbers.as_ptr().cast::<f64>();
-        // SAFETY: a complex number is its two parts one after the other (`repr(C)`), so there are eight.
+        // SAFETY: a complex number is its two parts one after the other (`repr(C)`), so there are
+        // eight.
         let (low, high) = unsafe { (_mm256_loadu_pd(at), _mm256_loadu_pd(at.add(4))) };
         [_mm256_unpacklo_pd(low, high), _mm256_unpackhi_pd(low, high)]
     }

@@ -1,15 +1,15 @@
 //! The product of two dense matrices.
 //!
-//! Each element of the result is a chain of fused multiply-adds from zero, in ascending order of the
-//! inner index. Blocks neither change the order nor the rounding, so the bits are the same for every
-//! instruction set, and however the rows of the result are divided.
+//! Each element of the result is a chain of fused multiply-adds from zero, in ascending order of
+//! the inner index. Blocks neither change the order nor the rounding, so the bits are the same for
+//! every instruction set, and however the rows of the result are divided.
 //!
 //! The loops are those of K. Goto and R. van de Geijn, *Anatomy of High-Performance Matrix
-//! Multiplication* (2008): a block of `b` is packed into panels of as many columns as a micro-kernel
-//! takes, then blocks of `a` into panels of its rows, and the micro-kernel ([`micro`]) multiplies two
-//! panels into a tile of the result that stays in registers. A block of `a` fits the L2 cache, a
-//! panel of `b` the L1 cache. For each flop little memory is moved: `b` is read once, `a` once for
-//! each [`COLUMNS`] columns, the result twice for each [`DEPTH`] of the inner index.
+//! Multiplication* (2008): a block of `b` is packed into panels of as many columns as a
+//! micro-kernel takes, then blocks of `a` into panels of its rows, and the micro-kernel ([`micro`])
+//! multiplies two panels into a tile of the result that stays in registers. A block of `a` fits the
+//! L2 cache, a panel of `b` the L1 cache. For each flop little memory is moved: `b` is read once,
+//! `a` once for each [`COLUMNS`] columns, the result twice for each [`DEPTH`] of the inner index.
 
 mod micro;
 
@@ -23,8 +23,8 @@ const DEPTH: usize = 192;
 const ROWS: usize = 192;
 /// Columns of a block of `b`, at most.
 const COLUMNS: usize = 1536;
-/// Rows, columns and inner indices up to which packing costs more than it gains: with 8 of each a product
-/// takes 0.4 of the time without, with 16 0.6, with 24 and more as long.
+/// Rows, columns and inner indices up to which packing costs more than it gains: with 8 of each a
+/// product takes 0.4 of the time without, with 16 0.6, with 24 and more as long.
 const SMALL: usize = 16;
 
 /// A matrix in memory, whose rows and columns may be any number of elements apart.
@@ -129,7 +129,8 @@ pub fn workspace<T: Numeric>(isa: Isa, [rows, columns, depth]: [usize; 3]) -> us
 ///
 /// # Panics
 ///
-/// If the shapes do not fit, the matrices reach beyond their elements, or the workspace is too small.
+/// If the shapes do not fit, the matrices reach beyond their elements, or the workspace is too
+/// small.
 pub fn product<T: Numeric>(
     isa: Isa,
     a: Matrix<'_, T>,

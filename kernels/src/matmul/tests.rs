@@ -1,5 +1,5 @@
-//! Products against chains of fused multiply-adds, to the bit: every instruction set, edges of tiles
-//! and blocks, any strides.
+//! Products against chains of fused multiply-adds, to the bit: every instruction set, edges of
+//! tiles and blocks, any strides.
 
 use super::{Matrix, product, workspace};
 use crate::element::Numeric;

@@ -7,8 +7,8 @@
 //! the user. A library gets its name, the hash of source and options, by one rename when it is
 //! complete, so processes may share the directory; until then it lies in a directory of its own,
 //! which is removed with everything in it, if need be by a later process: a process that works
-//! in one holds a lock there, and so does its compiler, so one without is left behind. A library that
-//! a compiler has completed there after its program had ended is kept.
+//! in one holds a lock there, and so does its compiler, so one without is left behind. A library
+//! that a compiler has completed there after its program had ended is kept.
 //!
 //! Behind a library stand its length and the hash of its bytes, which no loader reads. They are
 //! compared before it is loaded, since code that a disk or a full file system has damaged is run
@@ -50,8 +50,8 @@ pub(crate) enum Found {
     Workplace(Workplace),
 }
 
-/// A directory for one compilation, removed when dropped. Its name is that of the library, so there is
-/// one for each.
+/// A directory for one compilation, removed when dropped. Its name is that of the library, so there
+/// is one for each.
 #[derive(Debug)]
 pub(crate) struct Workplace {
     pub(super) directory: PathBuf,
@@ -138,9 +138,10 @@ impl<'a> Cache<'a> {
         let _ = fs::remove_file(self.path(key));
     }
 
-    /// Where the library with this key is, or a directory for its compilation. Where another process, or
-    /// the compiler of one that has ended, makes the same library, this waits for it, no longer than
-    /// `limit`: all processes of a program want the same loops at about the same time.
+    /// Where the library with this key is, or a directory for its compilation. Where another
+    /// process, or the compiler of one that has ended, makes the same library, this waits for it,
+    /// no longer than `limit`: all processes of a program want the same loops at about the same
+    /// time.
     pub(crate) fn find_or_begin(&self, key: &str, limit: Duration) -> Result<Found, Failure> {
         let root = std::path::absolute(self.directory).map_err(|error| self.failure(error))?;
         let directory = root.join(format!("{WORKPLACE}{key}"));
@@ -213,8 +214,8 @@ impl<'a> Cache<'a> {
         }
     }
 
-    /// Removes workplaces that are older than `age`, or whose lock has been let go, of which it keeps
-    /// what is complete.
+    /// Removes workplaces that are older than `age`, or whose lock has been let go, of which it
+    /// keeps what is complete.
     fn sweep(&self, age: Duration) {
         for (path, data) in self.entries() {
             let name = path.file_name().map(|name| name.to_string_lossy());

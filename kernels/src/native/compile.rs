@@ -1,9 +1,10 @@
 //! From C to a loaded library, in the background.
 //!
 //! Loops wait in one queue for the whole process; a thread takes them one after the other and ends
-//! when there are no more. The compiler runs at a low priority (not the lowest: a program that keeps
-//! all processors busy would starve it), in a process group of its own that is ended when it takes
-//! too long. If the program ends before, the compiler goes on, for the next program ([`exit`]).
+//! when there are no more. The compiler runs at a low priority (not the lowest: a program that
+//! keeps all processors busy would starve it), in a process group of its own that is ended when it
+//! takes too long. If the program ends before, the compiler goes on, for the next program
+//! ([`exit`]).
 
 use super::cache::{self, Cache, Found, Workplace};
 use super::exit;
@@ -87,7 +88,8 @@ fn serve() {
     }
 }
 
-/// The functions of this process, by the address of their toolchain, the instruction set and the text.
+/// The functions of this process, by the address of their toolchain, the instruction set and the
+/// text.
 static FUNCTIONS: Mutex<BTreeMap<(usize, &str, String), Shared>> = Mutex::new(BTreeMap::new());
 
 /// The function that a text defines: that of another loop with the same text, or of the library.
@@ -125,8 +127,8 @@ pub(super) fn library(
     load_ours(&path, names).inspect_err(|_| forget())
 }
 
-/// The library that a compiler makes of a source with some options besides the usual ones, from the cache
-/// or made now.
+/// The library that a compiler makes of a source with some options besides the usual ones, from the
+/// cache or made now.
 pub(super) fn built(
     toolchain: &Toolchain,
     isa: Isa,
@@ -185,8 +187,8 @@ fn isa_options(isa: Isa) -> &'static [&'static str] {
     }
 }
 
-/// Runs a compiler, the words behind three others: the seconds of a processor that it may take, where
-/// it puts the library, and the name that the library gets when it is complete.
+/// Runs a compiler, the words behind three others: the seconds of a processor that it may take,
+/// where it puts the library, and the name that the library gets when it is complete.
 ///
 /// The compiler may outlive the program, which then neither ends nor asks it.
 const SCRIPT: &str =

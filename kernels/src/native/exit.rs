@@ -1,9 +1,9 @@
 //! What a program that ends leaves of a compilation: a compiler at work, or nothing.
 //!
-//! A program does not wait for the compiler, so it may end while that works. The compiler goes on, in
-//! a folder of its own, and what it has made is found by the next program that would compile
-//! ([`super::cache`]); else a program that takes less time than its compilations would run in blocks
-//! for ever. A folder in which no compiler works is removed.
+//! A program does not wait for the compiler, so it may end while that works. The compiler goes on,
+//! in a folder of its own, and what it has made is found by the next program that would compile
+//! ([`super::cache`]); else a program that takes less time than its compilations would run in
+//! blocks for ever. A folder in which no compiler works is removed.
 #![expect(
     unsafe_code,
     reason = "registers a function that the process calls at its end"
@@ -30,8 +30,8 @@ struct Running {
     has_ended: bool,
 }
 
-/// Makes the folder of a compilation, which is removed at the end of the program if no compiler works
-/// there.
+/// Makes the folder of a compilation, which is removed at the end of the program if no compiler
+/// works there.
 ///
 /// The lock is held meanwhile, so that the program ends before or after it, not between.
 pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
@@ -59,8 +59,8 @@ pub(super) fn remove_folder(folder: &Path) {
 #[derive(Debug)]
 pub(super) struct Guard<'a>(&'a Path);
 
-/// Starts a compiler in a folder of [`make_folder`], as the leader of its process group: what ends the
-/// group of the program, such as Ctrl-C, does not end the compiler.
+/// Starts a compiler in a folder of [`make_folder`], as the leader of its process group: what ends
+/// the group of the program, such as Ctrl-C, does not end the compiler.
 pub(super) fn spawn<'a>(command: &mut Command, folder: &'a Path) -> io::Result<(Child, Guard<'a>)> {
     let mut running = begin()?;
     let child = command.process_group(0).spawn()?;

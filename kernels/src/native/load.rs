@@ -6,17 +6,18 @@ use libloading::Library;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 
-/// A loop as a C function: takes `lines` lines of `rows` rows, of which the first is local row `first`
-/// and global row `start + first`, and returns how many rows it has done; it ends early before a chunk
-/// that needs the steps, and before a rest that is no whole chunk, unless it is one for lines. See
-/// [`super::print`].
+/// A loop as a C function: takes `lines` lines of `rows` rows, of which the first is local row
+/// `first` and global row `start + first`, and returns how many rows it has done; it ends early
+/// before a chunk that needs the steps, and before a rest that is no whole chunk, unless it is one
+/// for lines. See [`super::print`].
 ///
 /// # Safety
-/// `arrays` must point to the addresses of the loop's arrays that it reads (those that are a base, as
-/// local row 0 would have them), which must lie as its form takes them to and be valid for these
-/// rows; `uniforms` to the chunks of copies of its uniform values; `steps` to the bytes from line to
-/// line of each array, if there is more than one line or the form is one for lines; `lanes` to the lanes of its reductions, to which these rows are joined beginning with lane 0.
-/// The instruction set that the loop was printed for must be available.
+/// `arrays` must point to the addresses of the loop's arrays that it reads (those that are a base,
+/// as local row 0 would have them), which must lie as its form takes them to and be valid for these
+/// rows; `uniforms` to the chunks of copies of its uniform values; `steps` to the bytes from line
+/// to line of each array, if there is more than one line or the form is one for lines; `lanes` to
+/// the lanes of its reductions, to which these rows are joined beginning with lane 0. The
+/// instruction set that the loop was printed for must be available.
 pub(crate) type LoopFunction = unsafe extern "C" fn(
     arrays: *const *mut u8,
     uniforms: *const u8,

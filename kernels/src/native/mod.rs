@@ -4,13 +4,13 @@
 //! A loop that is worth it ([`worth`]) gets a [`Twin`] beside its steps. While it runs in blocks,
 //! the twin counts the work; when that passes [`Toolchain::patience`], the loop goes to the one
 //! compiler thread of the process ([`compile`]). From the moment that the library is loaded, runs
-//! call it for all whole chunks of contiguous arrays, and for the lines of others, and leave the rest
-//! to the steps. No run waits for the compiler; where it fails, the loop stays in blocks, with the
-//! reason in [`Program::native_notes`](crate::Program::native_notes).
+//! call it for all whole chunks of contiguous arrays, and for the lines of others, and leave the
+//! rest to the steps. No run waits for the compiler; where it fails, the loop stays in blocks, with
+//! the reason in [`Program::native_notes`](crate::Program::native_notes).
 //!
 //! The bits are those of the blocks: `math.c` and `complex.c` have the operations of [`crate::ops`]
-//! and of the elementary functions, the options keep the compiler from fusing or reordering them, and
-//! the lanes of reductions are the same memory.
+//! and of the elementary functions, the options keep the compiler from fusing or reordering them,
+//! and the lanes of reductions are the same memory.
 //!
 //! Libraries are kept in a directory that only the user can write ([`cache`]), under the hash of
 //! their source and options.
@@ -23,10 +23,10 @@
 //! | being compiled | enqueued, no outcome | the compiler thread, which sets the outcome |
 //! | native, or failed | the outcome | nobody |
 //!
-//! What is spent is only a count, so it is relaxed; exactly one run sets `is_enqueued`, and that one
-//! sends the form to the queue. Equal loops count together ([`together`]), for their first forms. `premise` and `outcome` are `OnceLock`s, whose release and
-//! acquire carry them to the runs: `premise` from that one run, the loaded library from the compiler
-//! thread.
+//! What is spent is only a count, so it is relaxed; exactly one run sets `is_enqueued`, and that
+//! one sends the form to the queue. Equal loops count together ([`together`]), for their first
+//! forms. `premise` and `outcome` are `OnceLock`s, whose release and acquire carry them to the
+//! runs: `premise` from that one run, the loaded library from the compiler thread.
 
 #[cfg(unix)]
 pub(crate) mod cache;
@@ -143,8 +143,8 @@ pub(crate) struct Twin {
     printed: OnceLock<Result<Printed, Refusal>>,
     worth: Worth,
     /// The form for runs that are as the one was for which it was compiled, in which uniform values
-    /// are equal and how far views of a store lie apart; and the form for all others. Programs repeat
-    /// constants, and what depends on equal ones is computed once.
+    /// are equal and how far views of a store lie apart; and the form for all others. Programs
+    /// repeat constants, and what depends on equal ones is computed once.
     forms: [Form; 2],
     /// What the loop and those equal to it have spent in blocks.
     together: OnceLock<Arc<AtomicU64>>,

@@ -9,9 +9,9 @@ use std::fmt::Write as _;
 
 /// The types, in the names that Rust has for them, and how functions and loops are marked: the
 /// rows of a loop are independent, which compilers cannot see, and GCC would unroll the rows of a
-/// short one before it looks for SIMD code. Nor may GCC thread jumps: where a selection decides a later
-/// one, as in `min(max(x, low), high)`, it makes paths of them, and then no SIMD code. Clang refuses
-/// the option of that name, so it is a pragma.
+/// short one before it looks for SIMD code. Nor may GCC thread jumps: where a selection decides a
+/// later one, as in `min(max(x, low), high)`, it makes paths of them, and then no SIMD code. Clang
+/// refuses the option of that name, so it is a pragma.
 const TYPES: &str = r#"
 #ifndef __clang__
 #pragma GCC optimize("no-thread-jumps")

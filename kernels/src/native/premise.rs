@@ -19,8 +19,8 @@ pub(super) struct Premise {
 }
 
 /// Where an array of a form lies: a number of elements behind another one, which has the same
-/// distances, or at an address of its own. Views of one store, as stencils have them, are one address
-/// with many numbers.
+/// distances, or at an address of its own. Views of one store, as stencils have them, are one
+/// address with many numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Way {
     pub(super) base: usize,
@@ -35,8 +35,8 @@ pub(crate) struct Placed {
     pub(crate) data: *mut u8,
     /// The bytes of an element.
     pub(crate) size: usize,
-    /// The distances of lines along each dimension, in elements; of a contiguous array, whose rows are
-    /// found by their numbers, none.
+    /// The distances of lines along each dimension, in elements; of a contiguous array, whose rows
+    /// are found by their numbers, none.
     pub(crate) strides: Option<[isize; 4]>,
     /// The distance from row to row of a line, in elements.
     pub(crate) step: isize,

@@ -3,17 +3,17 @@
 //! The function takes rows of a line in chunks of [`CHUNK`], each of which it computes in an inner
 //! loop over its rows, one C variable for each value; the C compiler makes SIMD code of it. Uniform
 //! values and the lanes of reductions are memory of the caller. What is known of the runs of a form
-//! stands in macros in front of the function: `SPLAT0`, `SPLAT1`, ... say where a uniform value lies,
-//! the same for those that are equal; `ARRAY0`, `OFFSET0`, `STEP0`, ... where an array begins, as an
-//! address that the caller passes and a number of elements behind it, and the distance from row to
-//! row; `LINED` asks for the rest that is no whole chunk, too, and for as many lines as the caller
-//! says, each as many bytes behind the one before as `steps` has it. So the neighbours that a stencil
-//! reads are one address in machine code, a value that is the same along a line is read once, and
-//! short lines cost no calls.
-//! Row `k` of a chunk belongs to lane `k`; the caller turns the lanes where a line begins elsewhere.
+//! stands in macros in front of the function: `SPLAT0`, `SPLAT1`, ... say where a uniform value
+//! lies, the same for those that are equal; `ARRAY0`, `OFFSET0`, `STEP0`, ... where an array
+//! begins, as an address that the caller passes and a number of elements behind it, and the
+//! distance from row to row; `LINED` asks for the rest that is no whole chunk, too, and for as many
+//! lines as the caller says, each as many bytes behind the one before as `steps` has it. So the
+//! neighbours that a stencil reads are one address in machine code, a value that is the same along
+//! a line is read once, and short lines cost no calls. Row `k` of a chunk belongs to lane `k`; the
+//! caller turns the lanes where a line begins elsewhere.
 //!
-//! A complex number is a pair of parts. The compiler takes pairs apart before it looks for SIMD code,
-//! so `complex.c` chooses between pairs part by part.
+//! A complex number is a pair of parts. The compiler takes pairs apart before it looks for SIMD
+//! code, so `complex.c` chooses between pairs part by part.
 //!
 //! What has no vector code in C compilers (integer division, remainders), and what is rare
 //! (elementary functions of complex numbers, row operations, random numbers), is refused with a
@@ -39,7 +39,8 @@ use std::fmt::Write as _;
 pub(super) struct Printed {
     /// The definition of the function.
     pub(super) text: String,
-    /// The arrays, in the order in which the function expects them, and the bytes of their elements.
+    /// The arrays, in the order in which the function expects them, and the bytes of their
+    /// elements.
     pub(super) arrays: Vec<(ArgId, usize)>,
     /// The bytes of the elements of its reductions, in order.
     pub(super) lanes: Vec<usize>,
@@ -108,8 +109,8 @@ fn has_angles(body: &[Inst]) -> bool {
     body.iter().any(is_angle)
 }
 
-/// Whether a body stores values side by side: complex numbers, or elements of several views of a store.
-/// Of these GCC 12 fuses what it must not; see `times_f64` in `math.c`.
+/// Whether a body stores values side by side: complex numbers, or elements of several views of a
+/// store. Of these GCC 12 fuses what it must not; see `times_f64` in `math.c`.
 fn has_pairs(kernel: &Kernel, body: &[Inst]) -> bool {
     let stored = body.iter().filter_map(|inst| match *inst {
         Inst::Store(arg, _) => Some(&kernel.args[arg as usize]),
@@ -217,8 +218,9 @@ impl Printer<'_> {
     }
 
     /// As [`Printer::operand`], but a uniform one is read from the memory that has a copy of it for
-    /// each row of a chunk. Conditions on one that is the same for all rows would be taken out of the
-    /// loop and become scalars, which GCC cannot select vectors with: it would compute row by row.
+    /// each row of a chunk. Conditions on one that is the same for all rows would be taken out of
+    /// the loop and become scalars, which GCC cannot select vectors with: it would compute row by
+    /// row.
     fn row_operand(&mut self, value: ValueId) -> String {
         let Some(splat) = self.splat(value) else {
             return self.operand(value);
@@ -380,8 +382,8 @@ impl Printer<'_> {
             let place = self.arrays.iter().position(|&arg| arg == first);
             place.expect("what is streamed is stored")
         });
-        // The rows of a line before the first that a cache line begins with, and, in the second round,
-        // those behind the last whole chunk; of contiguous arrays these are run in blocks.
+        // The rows of a line before the first that a cache line begins with, and, in the second
+        // round, those behind the last whole chunk; of contiguous arrays these are run in blocks.
         let before = before.map_or("0".to_owned(), |place| {
             format!("-(u64)a{place} % 64 / sizeof *a{place}")
         });

@@ -13,7 +13,8 @@ const OPTIONS: [&str; 1] = ["-O0"];
 /// library that keeps them in memory.
 ///
 /// # Safety
-/// The source defines functions of this type and these names, and nothing that runs when it is loaded.
+/// The source defines functions of this type and these names, and nothing that runs when it is
+/// loaded.
 pub(crate) unsafe fn functions<F: Copy>(
     toolchain: &Toolchain,
     source: &str,
@@ -21,8 +22,8 @@ pub(crate) unsafe fn functions<F: Copy>(
 ) -> Result<(Vec<F>, Library), String> {
     let path = compile::built(toolchain, Isa::detect(), (source, &OPTIONS));
     let path = path.map_err(|failure| failure.to_string())?;
-    // SAFETY: the path is from a cache that only the user can write, and what lies there was made of
-    // this source, which runs nothing when it is loaded.
+    // SAFETY: the path is from a cache that only the user can write, and what lies there was made
+    // of this source, which runs nothing when it is loaded.
     let library = unsafe { Library::new(path) }.map_err(|error| error.to_string())?;
     let mut functions = Vec::with_capacity(names.len());
     for name in names {

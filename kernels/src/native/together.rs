@@ -1,6 +1,6 @@
-//! Loops that are equal up to the numbers of their arguments, whose work counts together: fifty sweeps
-//! of a stencil are as many loops, in each window of a program anew, and all of them are worth native
-//! code as soon as one is.
+//! Loops that are equal up to the numbers of their arguments, whose work counts together: fifty
+//! sweeps of a stencil are as many loops, in each window of a program anew, and all of them are
+//! worth native code as soon as one is.
 
 use super::Toolchain;
 use crate::ir::{ArgId, Inst, Kernel, Loop};

@@ -11,7 +11,8 @@
 //! - **diagonals**: neighbouring rows with equal offsets and values of their own, eight rows side
 //!   by side: the bytes of the DIA format, as one stream;
 //! - a **paced run**: neighbouring rows whose columns advance by two each row or by one every
-//!   second row, as those of restrictions and interpolations; stencils where their values are equal;
+//!   second row, as those of restrictions and interpolations; stencils where their values are
+//!   equal;
 //! - a **window** of up to 256 other rows, the longest first, eight side by side and without
 //!   padding; columns are distances from the window's first one, in 1, 2 or 4 bytes, and stored
 //!   once for up to four neighbouring rows with equal columns (a *node*, `window.rs`).

@@ -61,8 +61,8 @@ struct Touch {
     by: Option<ArgId>,
 }
 
-/// What arithmetic costs at most, in quarters of a cycle for each row, in a loop that gathers: one with
-/// more is worth native code, which does not gather.
+/// What arithmetic costs at most, in quarters of a cycle for each row, in a loop that gathers: one
+/// with more is worth native code, which does not gather.
 const LITTLE: u64 = 32;
 
 /// What the arithmetic of a body costs a row, in quarters of a cycle.

@@ -1,8 +1,9 @@
-//! Splitting loops over few rows, which merging has put together though they have nothing in common.
+//! Splitting loops over few rows, which merging has put together though they have nothing in
+//! common.
 //!
-//! The rows in front of a grid and those behind it are loops of one row each. Merged, they move no byte
-//! less, and the loops that read the first ones have to come after the last ones: then loops cannot
-//! follow each other over the rows of the grid (see [`crate::blocks`]).
+//! The rows in front of a grid and those behind it are loops of one row each. Merged, they move no
+//! byte less, and the loops that read the first ones have to come after the last ones: then loops
+//! cannot follow each other over the rows of the grid (see [`crate::blocks`]).
 
 use super::memory::Memories;
 use super::retain;

@@ -3,8 +3,8 @@
 //!
 //! Number `index` of stream `seed` is a function of the two alone, so rows, threads and ranks draw
 //! their numbers independently and always find the same ones. The seed is the key of the cipher,
-//! the index the lower half of its counter, and one block of four words serves one index. What takes more
-//! than one block counts them in the upper half ([`gamma`], [`poisson`]).
+//! the index the lower half of its counter, and one block of four words serves one index. What
+//! takes more than one block counts them in the upper half ([`gamma`], [`poisson`]).
 
 mod rejection;
 
@@ -39,8 +39,8 @@ pub fn normal(seed: u64, index: u64) -> f64 {
     radius(u) * cos(angle)
 }
 
-/// As [`normal`], of several seeds and indices: loops that each go through all of them, so that they
-/// become SIMD code.
+/// As [`normal`], of several seeds and indices: loops that each go through all of them, so that
+/// they become SIMD code.
 #[inline(always)]
 pub(crate) fn normals<const N: usize>(seeds: &[u64; N], indices: &[i64; N]) -> [f64; N] {
     let (mut numbers, mut angles, mut cosines) = ([0.0; N], [0.0; N], [0.0; N]);
@@ -77,9 +77,9 @@ fn radius(u: f64) -> f64 {
 fn unit(bits: u64) -> f64 {
     const STEP: f64 = 1.0 / (1u64 << 53) as f64;
     let number = bits >> 11;
-    // AVX2 has no conversion of 64-bit numbers, and that of one after the other takes as long as all the
-    // rest. The lower half as 2^52 and itself, the upper one as 2^84 and 2^32 times itself, are floats whose
-    // bits are put together; all sums are exact, as the number has 53 bits.
+    // AVX2 has no conversion of 64-bit numbers, and that of one after the other takes as long as
+    // all the rest. The lower half as 2^52 and itself, the upper one as 2^84 and 2^32 times itself,
+    // are floats whose bits are put together; all sums are exact, as the number has 53 bits.
     const LOW: u64 = 0x4330_0000_0000_0000; // 2^52
     const HIGH: u64 = 0x4530_0000_0000_0000; // 2^84
     const BOTH: f64 = f64::from_bits(HIGH) + f64::from_bits(LOW);

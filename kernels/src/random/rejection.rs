@@ -1,13 +1,14 @@
 //! Random numbers that are found by trying: an element takes as many blocks as it needs.
 //!
-//! Logarithms and the like are those of this library, so that every machine accepts the same numbers. All is
-//! inlined, so that who runs it for an [instruction set](crate::isa::Isa::run) has its fused multiply-adds.
+//! Logarithms and the like are those of this library, so that every machine accepts the same
+//! numbers. All is inlined, so that who runs it for an [instruction set](crate::isa::Isa::run) has
+//! its fused multiply-adds.
 
 use super::{block_of, polar_of, radius, unit, word};
 use crate::math::double::{cos, exp, lgamma, log};
 
-/// A number with the density `x^(k-1) exp(-x) / gamma(k)`, for a positive `k`: G. Marsaglia and W. W. Tsang,
-/// *A Simple Method for Generating Gamma Variables* (2000).
+/// A number with the density `x^(k-1) exp(-x) / gamma(k)`, for a positive `k`: G. Marsaglia and W.
+/// W. Tsang, *A Simple Method for Generating Gamma Variables* (2000).
 #[must_use]
 #[inline(always)]
 pub fn gamma(k: f64, seed: u64, index: u64) -> f64 {
@@ -20,9 +21,9 @@ pub fn gamma(k: f64, seed: u64, index: u64) -> f64 {
     scale * gamma_from_1(k + 1.0, &mut blocks)
 }
 
-/// A count of independent events of which there are `mean` in the mean, a positive number of at most 1e15:
-/// by the product of uniform numbers for small means, else W. Hörmann, *The transformed rejection method for
-/// generating Poisson random variables* (1993).
+/// A count of independent events of which there are `mean` in the mean, a positive number of at
+/// most 1e15: by the product of uniform numbers for small means, else W. Hörmann, *The transformed
+/// rejection method for generating Poisson random variables* (1993).
 #[must_use]
 #[inline(always)]
 pub fn poisson(mean: f64, seed: u64, index: u64) -> u64 {

@@ -1,10 +1,10 @@
 //! The threads of one rank.
 //!
-//! [`Workers::run`] splits work into parts. Each thread has neighbouring ones, the same in each run, so
-//! that a part finds in its caches what it left there; a thread that is through with its own takes
-//! those that others have not begun. Thread 0 is the caller; the others wait until they are called. A
-//! caller does not wait for threads that still sleep, but runs their parts too. `README.md` beside this
-//! file describes the protocol.
+//! [`Workers::run`] splits work into parts. Each thread has neighbouring ones, the same in each
+//! run, so that a part finds in its caches what it left there; a thread that is through with its
+//! own takes those that others have not begun. Thread 0 is the caller; the others wait until they
+//! are called. A caller does not wait for threads that still sleep, but runs their parts too.
+//! `README.md` beside this file describes the protocol.
 #![expect(
     unsafe_code,
     reason = "threads call a closure on the caller's stack, through a pointer"
@@ -104,16 +104,16 @@ impl Workers {
         }
     }
 
-    /// Works in a team as one of its threads, until it is dismissed; returns immediately where it has
-    /// been, or has all of its threads.
+    /// Works in a team as one of its threads, until it is dismissed; returns immediately where it
+    /// has been, or has all of its threads.
     pub fn join(&self) {
         if let Some(thread) = self.shared.take_seat() {
             self.shared.serve(thread);
         }
     }
 
-    /// Lets the threads go that have joined a team, and those that will. What is run afterwards runs
-    /// on the caller's thread. Of other workers than a team, and while one of its threads runs
+    /// Lets the threads go that have joined a team, and those that will. What is run afterwards
+    /// runs on the caller's thread. Of other workers than a team, and while one of its threads runs
     /// something, this does nothing.
     pub fn dismiss(&self) {
         if !self.threads.is_empty() || !self.shared.claim() {
@@ -131,9 +131,9 @@ impl Workers {
         self.shared.seats.len() + 1
     }
 
-    /// Calls `work(i)` for each `i` in `0..parts` and returns when all are done; a single part costs
-    /// nothing more than the call. Where there are not more parts than threads the caller runs part
-    /// 0, else any.
+    /// Calls `work(i)` for each `i` in `0..parts` and returns when all are done; a single part
+    /// costs nothing more than the call. Where there are not more parts than threads the caller
+    /// runs part 0, else any.
     ///
     /// While one thread is in here, the calls of others, and those of parts, run all of their parts
     /// on their own thread.

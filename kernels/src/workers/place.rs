@@ -1,8 +1,9 @@
 //! On which processor a new thread begins.
 //!
-//! Linux chooses one by what has run there lately, and often it is that of the thread that makes the new
-//! one, though another is idle: then both share it until the system looks again, which takes as long as
-//! a short program. So a new thread moves to another processor, once, and may go anywhere again.
+//! Linux chooses one by what has run there lately, and often it is that of the thread that makes
+//! the new one, though another is idle: then both share it until the system looks again, which
+//! takes as long as a short program. So a new thread moves to another processor, once, and may go
+//! anywhere again.
 
 /// The processor that the calling thread is on, if that is known.
 pub(super) fn here() -> Option<usize> {
@@ -12,9 +13,9 @@ pub(super) fn here() -> Option<usize> {
     None
 }
 
-/// Moves the calling thread, which is the `number`th new one, counted from 1, to another processor than
-/// this: the `number`th behind it of those that the program may use. Does nothing where it may use no
-/// other one.
+/// Moves the calling thread, which is the `number`th new one, counted from 1, to another processor
+/// than this: the `number`th behind it of those that the program may use. Does nothing where it may
+/// use no other one.
 pub(super) fn leave(processor: Option<usize>, number: usize) {
     #[cfg(all(target_os = "linux", not(miri), not(loom)))]
     if let Some(processor) = processor {

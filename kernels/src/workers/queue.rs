@@ -1,19 +1,19 @@
-//! The parts of one thread in one phase, of which it takes one after the other, and others take what it
-//! has not begun when they are through with their own.
+//! The parts of one thread in one phase, of which it takes one after the other, and others take
+//! what it has not begun when they are through with their own.
 //!
 //! Invariant: in each phase, each part is taken once.
 
 use super::sync::{AtomicU64, Ordering};
 
-/// How many parts have been taken, and above that the number of the phase in which they have; on cache
-/// lines of its own, two since processors fetch pairs.
+/// How many parts have been taken, and above that the number of the phase in which they have; on
+/// cache lines of its own, two since processors fetch pairs.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct Queue(AtomicU64);
 
-/// The bits of the number of parts. Above them are those of the number of a phase that fit. A queue is
-/// used in all phases that are numbered, up to one in which something has panicked, so that it need not
-/// tell a phase from one that was long ago.
+/// The bits of the number of parts. Above them are those of the number of a phase that fit. A queue
+/// is used in all phases that are numbered, up to one in which something has panicked, so that it
+/// need not tell a phase from one that was long ago.
 const PARTS: u32 = 40;
 
 impl Queue {
@@ -22,8 +22,8 @@ impl Queue {
         Self(AtomicU64::new(u64::MAX << PARTS))
     }
 
-    /// Takes one of `len` parts in the phase with this number, by its number among them; none where all
-    /// have been taken.
+    /// Takes one of `len` parts in the phase with this number, by its number among them; none where
+    /// all have been taken.
     pub(super) fn take(&self, phase: u64, len: usize) -> Option<usize> {
         let mut word = self.0.load(Ordering::Relaxed);
         loop {

@@ -1,6 +1,7 @@
 //! Where a thread waits until it is called, and how a call is taken back.
 //!
-//! Invariant: of each call, either the thread becomes present or the caller gives it up, never both.
+//! Invariant: of each call, either the thread becomes present or the caller gives it up, never
+//! both.
 
 use super::clock::{Clock, Time};
 use super::spin;

@@ -1,10 +1,10 @@
 //! Work in steps that need earlier ones, and the sections of it that threads hold.
 //!
 //! The steps have an order in which they may run one after the other. They are cut into sections of
-//! neighbouring steps. A thread holds the first section that no other thread holds and runs its next
-//! steps; where one needs steps of other sections that have not ended, it looks for a moment, then lets
-//! the section go, and where that takes long leaves the run to other threads. `README.md` describes the
-//! protocol.
+//! neighbouring steps. A thread holds the first section that no other thread holds and runs its
+//! next steps; where one needs steps of other sections that have not ended, it looks for a moment,
+//! then lets the section go, and where that takes long leaves the run to other threads. `README.md`
+//! describes the protocol.
 //!
 //! Invariant: a step needs earlier ones only, and all that it needs have ended when it begins.
 
@@ -15,8 +15,8 @@ use super::sync::{AtomicBool, AtomicUsize, Ordering};
 use std::cell::Cell;
 use std::ops::Range;
 
-/// The most sections from which a step needs steps one by one; it waits for the ends of all sections
-/// up to the last one of the others.
+/// The most sections from which a step needs steps one by one; it waits for the ends of all
+/// sections up to the last one of the others.
 const MOST_NEEDS: usize = 8;
 
 /// Steps and the sections that they are cut into, for [`Workers::run_sections`].
@@ -55,8 +55,8 @@ struct Need {
 
 impl Sections {
     /// Sections that end before these steps, ascending; step `s` needs `needs[pos[s]..pos[s + 1]]`.
-    /// `None` if a step needs itself or a later one, or these are not sections and needs of all steps.
-    /// Takes time and memory in proportion to `needs` and the steps.
+    /// `None` if a step needs itself or a later one, or these are not sections and needs of all
+    /// steps. Takes time and memory in proportion to `needs` and the steps.
     #[must_use]
     pub fn new(ends: &[u32], pos: &[u32], needs: &[u32]) -> Option<Self> {
         let steps = pos.len().checked_sub(1)?;
@@ -139,11 +139,12 @@ impl Sections {
 
 impl Workers {
     /// Calls `work` with each step, in each section in order, and with no step before those that it
-    /// needs have ended; it sees what they did. All steps run on the caller, one after the other, where
-    /// there is one thread or one section, or the threads are busy.
+    /// needs have ended; it sees what they did. All steps run on the caller, one after the other,
+    /// where there is one thread or one section, or the threads are busy.
     ///
-    /// A step costs a tenth of a microsecond more than the call, a section 129 bytes. A thread that would
-    /// wait for long leaves the steps to the others, the caller too, which then waits for these.
+    /// A step costs a tenth of a microsecond more than the call, a section 129 bytes. A thread that
+    /// would wait for long leaves the steps to the others, the caller too, which then waits for
+    /// these.
     ///
     /// # Panics
     /// When a step panics, after the steps that had begun have ended.
@@ -169,8 +170,8 @@ impl Workers {
 /// How far the threads of a run are.
 struct Progress<'a> {
     sections: &'a Sections,
-    /// One of each section, which ticks when a step has ended; the thread that holds the section lets
-    /// it.
+    /// One of each section, which ticks when a step has ended; the thread that holds the section
+    /// lets it.
     ended: Box<[Clock]>,
     /// Whether a thread holds each section.
     held: Box<[AtomicBool]>,
@@ -221,8 +222,8 @@ impl Progress<'_> {
         let mut left = (*done..self.sections.count()).filter(|&section| !self.has_ended(section));
         left.find_map(|section| {
             let is_held = &self.held[section];
-            // Acquire: the ticks of the threads that held it before are seen, or that the one that holds
-            // it is active. Release: that this one is.
+            // Acquire: the ticks of the threads that held it before are seen, or that the one that
+            // holds it is active. Release: that this one is.
             let (yes, no) = (Ordering::AcqRel, Ordering::Acquire);
             let is_free = !is_held.load(Ordering::Acquire)
                 && is_held.compare_exchange(false, true, yes, no).is_ok();

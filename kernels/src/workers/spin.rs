@@ -50,8 +50,8 @@ pub(super) fn briefly(is_done: impl Fn() -> bool) {
 }
 
 /// What `look` gives when it gives something, looking again and again for about as long as
-/// a program takes between two kernels; `None` after that, or where the threads of all [`Workers`](super::Workers) of
-/// the process are more than there are cores, after a single look.
+/// a program takes between two kernels; `None` after that, or where the threads of all
+/// [`Workers`](super::Workers) of the process are more than there are cores, after a single look.
 #[cfg(not(loom))]
 pub fn until<T>(look: impl Fn() -> Option<T>) -> Option<T> {
     use std::time::{Duration, Instant};

@@ -1,14 +1,14 @@
 //! Classes: tasks that hand new stores to each other run alike.
 //!
-//! Task by task the solver gives each task the partition that moves the fewest bytes for it alone. A
-//! chain of tasks can so be cut at several places, one row apart, say, where each sees a grid through
-//! another slice; then what one hands to the next has to be kept, and its rows travel.
+//! Task by task the solver gives each task the partition that moves the fewest bytes for it alone.
+//! A chain of tasks can so be cut at several places, one row apart, say, where each sees a grid
+//! through another slice; then what one hands to the next has to be kept, and its rows travel.
 //!
-//! Tasks that are connected by stores which the window makes, rows by rows, are a class (union-find).
-//! One of its members decides for all: one that cannot run elsewhere, since it writes where a store
-//! is, else the one that reads the most. The window is solved anew with these hints, and the solution
-//! that moves less is taken. Legate's constraint solver has such classes within a task; here they
-//! reach over a window.
+//! Tasks that are connected by stores which the window makes, rows by rows, are a class
+//! (union-find). One of its members decides for all: one that cannot run elsewhere, since it writes
+//! where a store is, else the one that reads the most. The window is solved anew with these hints,
+//! and the solution that moves less is taken. Legate's constraint solver has such classes within a
+//! task; here they reach over a window.
 
 use super::fuse::Solved;
 use super::solve::{self, Launch, Slot};

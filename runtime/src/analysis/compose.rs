@@ -64,7 +64,8 @@ pub(crate) struct PieceSpec {
 }
 
 impl PieceSpec {
-    /// Whether another one is the same piece: of the same structure, for an `x` that is like its own.
+    /// Whether another one is the same piece: of the same structure, for an `x` that is like its
+    /// own.
     pub(crate) fn is_same(&self, other: &Self, slots: &[Slot]) -> bool {
         let place = |spec: &Self| (spec.ranges, spec.indices, spec.x_partition);
         let shape = |spec: &Self| slots[spec.x as usize].shape;
@@ -81,8 +82,8 @@ struct BySlot {
 /// How many times the rows of short loops those of the longest one are.
 const SHORT: usize = 16;
 
-/// The composed kernel of a group, with the rows that a rank computes of each task; stores for which
-/// `is_temporary` holds get no memory if the passes can do without.
+/// The composed kernel of a group, with the rows that a rank computes of each task; stores for
+/// which `is_temporary` holds get no memory if the passes can do without.
 pub(crate) fn compose(
     group: &Group,
     tasks: &[Solved<'_>],

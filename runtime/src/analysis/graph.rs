@@ -5,8 +5,8 @@
 //! ([`View::may_meet`]); every other use of a store is of all its elements. Edges that follow from
 //! others may be left out.
 //!
-//! The tasks of a graph are neighbours in the schedule, all host tasks that no exchange belongs to. A
-//! graph is made with the schedule and remembered with it, so a window that repeats itself costs
+//! The tasks of a graph are neighbours in the schedule, all host tasks that no exchange belongs to.
+//! A graph is made with the schedule and remembered with it, so a window that repeats itself costs
 //! nothing here; making one takes a look at each use of a store, and one at each pair of different
 //! blocks of a store.
 

@@ -1,8 +1,8 @@
 //! When halos travel: before which fused task of a window, and which of them need not.
 //!
-//! Goes in: the fused tasks of a window, each with what it reads beyond the ranks' own rows, and what
-//! is around these from earlier windows. Comes out: the exchanges before each task, and what is around
-//! the rows afterwards.
+//! Goes in: the fused tasks of a window, each with what it reads beyond the ranks' own rows, and
+//! what is around these from earlier windows. Comes out: the exchanges before each task, and what
+//! is around the rows afterwards.
 //!
 //! What tasks read of a store before it is written again travels once, for all of them, at any time
 //! between the task that has written it and the first that reads it. So the exchanges of several
@@ -29,8 +29,9 @@ struct Wanted {
     is_last: bool,
 }
 
-/// Places the exchanges of halos; see the module's text. `before` says what is around the rows of each
-/// slot at the begin; what is around them at the end is returned, for slots of which that changes.
+/// Places the exchanges of halos; see the module's text. `before` says what is around the rows of
+/// each slot at the begin; what is around them at the end is returned, for slots of which that
+/// changes.
 pub(super) fn place(
     tasks: &mut [FusedTask],
     (slots, before): (&[Slot], &[Option<NeedsId>]),
@@ -76,8 +77,8 @@ pub(super) fn place(
     changes.map(|(change, _)| change).collect()
 }
 
-/// What is read between any two writes of a store. In `after` nothing is left around the rows of stores
-/// that are written.
+/// What is read between any two writes of a store. In `after` nothing is left around the rows of
+/// stores that are written.
 fn all_wanted(
     tasks: &[FusedTask],
     after: &mut [Option<NeedsId>],

@@ -5,9 +5,9 @@
 //! and be analysed. So [`Length`] keeps the tasks of the last full windows, looks for the smallest
 //! period of their end, and cuts at multiples of it; then all full windows have the same key.
 //!
-//! A program may go from one loop to another one and back. Windows are cut at whole periods behind the
-//! place where a loop has begun, and what was decided behind a window that was new is decided again
-//! when it comes back; so the second time all its windows are known.
+//! A program may go from one loop to another one and back. Windows are cut at whole periods behind
+//! the place where a loop has begun, and what was decided behind a window that was new is decided
+//! again when it comes back; so the second time all its windows are known.
 //!
 //! All of this is a function of the tasks, the shapes of their stores and the settings, so every
 //! rank decides alike.
@@ -21,18 +21,20 @@ const HITS_TO_GROW: u32 = 8;
 /// Tasks that must be the same as one period before them, where the period is longer than that.
 const PROOF: usize = 128;
 
-/// Bytes of results that a window may make and drop again in products on several ranks. There they all
-/// have memory until their task has run, so a window with more of them than the cache of a core holds
-/// sends them to memory and back; elsewhere later results have the memory of earlier ones
-/// (`reuse::share`), and the length makes no difference. Measured before that was so, with caches of 2 MiB, in us a round of `x = x + (b - A x) w` on 256² points, of
-/// which each round makes one that passes, in windows of 1, 2, 4, 8 and 16 rounds: 66, 71, 75, 77, 90.
-/// On 64² points windows of 2 to 16 rounds are equal, one of 64 takes a fifth longer.
+/// Bytes of results that a window may make and drop again in products on several ranks. There they
+/// all have memory until their task has run, so a window with more of them than the cache of a core
+/// holds sends them to memory and back; elsewhere later results have the memory of earlier ones
+/// (`reuse::share`), and the length makes no difference. Measured before that was so, with caches
+/// of 2 MiB, in us a round of `x = x + (b - A x) w` on 256² points, of which each round makes one
+/// that passes, in windows of 1, 2, 4, 8 and 16 rounds: 66, 71, 75, 77, 90. On 64² points windows
+/// of 2 to 16 rounds are equal, one of 64 takes a fifth longer.
 const MOST_PASSING: usize = 512 << 10;
 
-/// Elements that the tasks of a window write from which on a longer one costs less by a few hundredths
-/// at most, if it has several periods: a millisecond, beside which it does not matter that a window is
-/// looked up, begun and ended. But its fused tasks are new and long, and run in blocks for seconds until
-/// they have native code: 102 steps of `mandelbrot` were 1020 operations, of 3.7 ms a step in place of 1.0.
+/// Elements that the tasks of a window write from which on a longer one costs less by a few
+/// hundredths at most, if it has several periods: a millisecond, beside which it does not matter
+/// that a window is looked up, begun and ended. But its fused tasks are new and long, and run in
+/// blocks for seconds until they have native code: 102 steps of `mandelbrot` were 1020 operations,
+/// of 3.7 ms a step in place of 1.0.
 const MUCH: usize = 4 << 20;
 /// The least number of periods of such a window.
 const SEVERAL: usize = 8;
@@ -106,8 +108,9 @@ impl Length {
         }
     }
 
-    /// The tasks of whole periods by which the next window had better be shorter, so that the windows
-    /// of a loop that began this number of tasks ago are cut where they would be if one had begun with it.
+    /// The tasks of whole periods by which the next window had better be shorter, so that the
+    /// windows of a loop that began this number of tasks ago are cut where they would be if one had
+    /// begun with it.
     fn surplus(&self, begun: Option<usize>, early: usize) -> usize {
         let behind = begun.and_then(|begun| begun.checked_sub(early));
         let (Some(period), Some(behind)) = (self.period, behind) else {
@@ -151,7 +154,8 @@ impl Length {
         }
     }
 
-    /// How many tasks ago the loop has begun that the program is in, if it is another one than before.
+    /// How many tasks ago the loop has begun that the program is in, if it is another one than
+    /// before.
     fn look_for_period(&mut self, schedule: &Schedule) -> Option<usize> {
         let tasks = schedule.steps.len();
         let found = period(&self.recent, tasks / 2).filter(|&(period, _)| period <= self.most);
@@ -172,9 +176,9 @@ impl Length {
     }
 }
 
-/// How many tasks before the end of a window it had better been cut, and the next one will be: where
-/// the fewest bytes were alive within the last period. Of several such places it is the last one, or,
-/// behind a loop that began this number of tasks ago, the first one of its rounds.
+/// How many tasks before the end of a window it had better been cut, and the next one will be:
+/// where the fewest bytes were alive within the last period. Of several such places it is the last
+/// one, or, behind a loop that began this number of tasks ago, the first one of its rounds.
 fn early(alive: &[usize], period: usize, begun: Option<usize>) -> usize {
     let Some(before) = (alive.len() - 1).checked_sub(period) else {
         return 0;
@@ -193,8 +197,9 @@ fn early(alive: &[usize], period: usize, begun: Option<usize>) -> usize {
     places.min().map_or(0, |(_, _, early)| early)
 }
 
-/// The smallest period of the longest end of a list that has one, and how long that end is, if it has
-/// `least` elements or more: what comes before, such as the beginning of a program, does not matter.
+/// The smallest period of the longest end of a list that has one, and how long that end is, if it
+/// has `least` elements or more: what comes before, such as the beginning of a program, does not
+/// matter.
 fn period(list: &[u64], least: usize) -> Option<(usize, usize)> {
     // Backwards, an end is a beginning: the failure function of Knuth, Morris and Pratt, "Fast
     // pattern matching in strings" (1977), has for each of them the longest that it also ends with.

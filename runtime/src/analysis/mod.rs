@@ -82,8 +82,8 @@ pub(crate) fn analyse(
     results.retain(|&slot| slots[slot as usize].is_held);
     results.sort_unstable();
     results.dedup();
-    // Where loops do not run in parts, the results of later ones have the memory of earlier ones, see
-    // `reuse::share`, so a longer window has no more of them at a time.
+    // Where loops do not run in parts, the results of later ones have the memory of earlier ones,
+    // see `reuse::share`, so a longer window has no more of them at a time.
     let in_parts = |task: &&FusedTask| cuts.ranks() > 1 && !task.pieces.is_empty();
     let passing = fused.iter().filter(in_parts);
     let passing = passing.flat_map(|task| &task.outputs);
@@ -193,8 +193,8 @@ fn slots(window: &Window) -> Vec<Slot> {
         .collect()
 }
 
-/// The launches of all tasks: each by itself and, where that cuts tasks differently that hand stores
-/// to each other, all of them together, whichever moves less.
+/// The launches of all tasks: each by itself and, where that cuts tasks differently that hand
+/// stores to each other, all of them together, whichever moves less.
 fn solve_all<'a>(window: &'a Window, slots: &[Slot], cuts: &mut CutsTable) -> Vec<Solved<'a>> {
     let alone = solve_each(window, slots, cuts, |_| None);
     let hints = match cuts.ranks() {

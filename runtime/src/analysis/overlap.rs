@@ -1,18 +1,18 @@
 //! Overlapped rows: what a rank computes of its neighbours' rows, in place of waiting for them.
 //!
-//! A sweep of a stencil needs a row of each neighbour, as the sweep before has left it. With a halo of
-//! `k` rows, exchanged once, a rank can do `k` sweeps: the first one also on `k - 1` rows of each
-//! neighbour, the second one on `k - 2`, and the last one on its own. The rows are computed twice, with
-//! the same bits. The field calls it overlapped tiling, or a ghost zone expansion: Kamil et al.,
-//! "Implicit and explicit optimizations for stencil computations" (2006).
+//! A sweep of a stencil needs a row of each neighbour, as the sweep before has left it. With a halo
+//! of `k` rows, exchanged once, a rank can do `k` sweeps: the first one also on `k - 1` rows of
+//! each neighbour, the second one on `k - 2`, and the last one on its own. The rows are computed
+//! twice, with the same bits. The field calls it overlapped tiling, or a ghost zone expansion:
+//! Kamil et al., "Implicit and explicit optimizations for stencil computations" (2006).
 //!
-//! A task goes in, with how its stores are cut; out comes its [`Overlap`]: how many rows of its stores
-//! it needs more than it writes. Fusion adds them up, and admits tasks while they are few
-//! (`fuse/mod.rs`); [`Planned`] goes back through a group, from what is needed behind it to the rows that
-//! each task computes, and those that have to be there before.
+//! A task goes in, with how its stores are cut; out comes its [`Overlap`]: how many rows of its
+//! stores it needs more than it writes. Fusion adds them up, and admits tasks while they are few
+//! (`fuse/mod.rs`); [`Planned`] goes back through a group, from what is needed behind it to the
+//! rows that each task computes, and those that have to be there before.
 //!
-//! The invariant: when a task of the group has run, a rank has of each store its own rows and as many
-//! around them as later tasks of the group need, with the bits that their owners have.
+//! The invariant: when a task of the group has run, a rank has of each store its own rows and as
+//! many around them as later tasks of the group need, with the bits that their owners have.
 
 use crate::analysis::window::Arg;
 use crate::geometry::partition::needs::{Needs, Read};
@@ -27,11 +27,11 @@ use std::collections::BTreeMap;
 /// What a task adds to the rows around those of a rank, if it may compute such rows at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Overlap {
-    /// For each argument, how many rows more of its store than of what is written a rank needs at either
-    /// side; none of arguments that every rank holds whole.
+    /// For each argument, how many rows more of its store than of what is written a rank needs at
+    /// either side; none of arguments that every rank holds whole.
     pub(crate) widths: Vec<Option<usize>>,
-    /// The cuts of the store that is written, and its first row that is written; none where every rank
-    /// does all of the task.
+    /// The cuts of the store that is written, and its first row that is written; none where every
+    /// rank does all of the task.
     written: Option<(CutsId, usize)>,
     /// The most rows that a rank may compute of its neighbours' at either side.
     pub(crate) most: usize,
@@ -146,8 +146,8 @@ pub(crate) struct Member<'a> {
 }
 
 impl Planned {
-    /// Goes back through the tasks of a group; of stores that are `new` the first task that writes them
-    /// writes all.
+    /// Goes back through the tasks of a group; of stores that are `new` the first task that writes
+    /// them writes all.
     pub(crate) fn of(
         members: &[Member<'_>],
         is_new: impl Fn(u32) -> bool,
@@ -181,8 +181,8 @@ impl Planned {
         Self { pieces, around }
     }
 
-    /// What the ranks need of a store that is cut, and of which this many rows are needed around those of
-    /// each.
+    /// What the ranks need of a store that is cut, and of which this many rows are needed around
+    /// those of each.
     pub(crate) fn needs(shape: Shape, partition: Partition, rows: usize) -> Needs {
         Needs::new(
             partition,
@@ -205,8 +205,8 @@ mod tests {
         })
     }
 
-    /// Two sweeps over 16 rows of 8 on 4 ranks: slot 1 gets what is below the inner rows of slot 0, which
-    /// then become that.
+    /// Two sweeps over 16 rows of 8 on 4 ranks: slot 1 gets what is below the inner rows of slot 0,
+    /// which then become that.
     #[test]
     fn a_sweep_needs_a_row_more_than_the_next_one() {
         let mut build = KernelBuilder::new();

@@ -17,8 +17,8 @@ impl Regions {
         self.0.clear();
     }
 
-    /// The regions of some tasks, each once, in the order of the tasks: `velocity+pressure`. Nothing
-    /// of tasks in no region.
+    /// The regions of some tasks, each once, in the order of the tasks: `velocity+pressure`.
+    /// Nothing of tasks in no region.
     pub(crate) fn of(&self, tasks: impl Iterator<Item = usize>) -> Cow<'_, str> {
         let mut found: Vec<&str> = Vec::new();
         if !self.0.is_empty() {

@@ -4,11 +4,11 @@
 //! [`groups`] fuses neighbours. [`order`] puts tasks that could fuse next to each other, as long as
 //! each still finds what it read and wrote in the order of the program. Groups are built one after
 //! the other, each from the first task that is left and all later ones that it admits; tasks that
-//! gather or reduce wait until no other will join, since what they gather must be written before the
-//! first of them, and before anything is reduced. In other orders, tried too, a group takes only tasks
-//! with the pieces of its first one, and begins with a task that has other pieces than the first one,
-//! where one can run already: a copy of a whole grid that stands between the sum over its neighbours
-//! and the slice that this is written to.
+//! gather or reduce wait until no other will join, since what they gather must be written before
+//! the first of them, and before anything is reduced. In other orders, tried too, a group takes
+//! only tasks with the pieces of its first one, and begins with a task that has other pieces than
+//! the first one, where one can run already: a copy of a whole grid that stands between the sum
+//! over its neighbours and the slice that this is written to.
 //!
 //! A schedule keeps this order only where it makes fewer fused tasks than that of the program. No
 //! result depends on it: what a task computes follows from what it reads.
@@ -17,8 +17,8 @@ use crate::analysis::fuse::{Group, Open, Solved, groups};
 use crate::analysis::solve::Launch;
 use crate::tasks::argument::{Access, Privilege};
 
-/// The tasks of a window in the order in which they run, cut into groups. For each group it looks at
-/// all tasks that are left; a window that is remembered is not looked at again.
+/// The tasks of a window in the order in which they run, cut into groups. For each group it looks
+/// at all tasks that are left; a window that is remembered is not looked at again.
 pub(crate) fn reordered<'a>(
     tasks: Vec<Solved<'a>>,
     n_slots: usize,
@@ -94,8 +94,8 @@ fn order(tasks: &[Solved<'_>], n_slots: usize, begin: Begin) -> Vec<usize> {
     order
 }
 
-/// The launch of the first task, of those left, that has other pieces than the first one and can run
-/// before it; that of the first one if there is none.
+/// The launch of the first task, of those left, that has other pieces than the first one and can
+/// run before it; that of the first one if there is none.
 fn other_launch(tasks: &[Solved<'_>], left: &[usize], overtaken: &mut Overtaken) -> Launch {
     let first = tasks[left[0]].launch;
     let is_other = |launch| launch != first && launch != Launch::Any;

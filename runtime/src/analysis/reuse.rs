@@ -64,16 +64,16 @@ pub(crate) fn take_over(
     }
 }
 
-/// Lets outputs have the memory of inputs and of other outputs that die in the task, and are used for
-/// the last time some loops before: the sweeps of a stencil need two arrays then, however many they
-/// are. There is a loop between them where the later one gathers, since two such loops may run at the
-/// same time.
-/// What is small beside the largest of them has memory of its own: a row that goes to one boundary and
-/// then to another would let the rows of loops that follow each other wait for it.
+/// Lets outputs have the memory of inputs and of other outputs that die in the task, and are used
+/// for the last time some loops before: the sweeps of a stencil need two arrays then, however many
+/// they are. There is a loop between them where the later one gathers, since two such loops may run
+/// at the same time. What is small beside the largest of them has memory of its own: a row that
+/// goes to one boundary and then to another would let the rows of loops that follow each other wait
+/// for it.
 ///
 /// The outputs are in the order in which loops write them. Loops must run one after the other, each
-/// with all its rows; so where the interior runs before the rows that need a halo of an input, and the
-/// task is not alone, inputs keep their memory.
+/// with all its rows; so where the interior runs before the rows that need a halo of an input, and
+/// the task is not alone, inputs keep their memory.
 pub(crate) fn share(
     outputs: &mut [Output],
     kernel: &mut Kernel,

@@ -45,8 +45,8 @@ pub(crate) struct Slot {
     initial: Option<Partition>,
     around: Option<NeedsId>,
     is_written: bool,
-    /// The store itself where the loop held it before the round and behind it, at the same place. The
-    /// round may have meant this store, and not whatever stands at that place.
+    /// The store itself where the loop held it before the round and behind it, at the same place.
+    /// The round may have meant this store, and not whatever stands at that place.
     stays: Option<Weak<Store>>,
 }
 

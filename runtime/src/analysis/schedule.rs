@@ -51,8 +51,9 @@ pub(crate) struct Schedule {
     pub(crate) alive: Vec<usize>,
     /// How long the next window is to be, if the program goes on as it did when this one was new.
     pub(crate) after: OnceLock<After>,
-    /// Bytes of what a rank makes within the window, in tasks whose loops run in parts, and drops again,
-    /// results that no task stores apart. Every rank counts alike, as if stores were cut into equal parts.
+    /// Bytes of what a rank makes within the window, in tasks whose loops run in parts, and drops
+    /// again, results that no task stores apart. Every rank counts alike, as if stores were cut
+    /// into equal parts.
     pub(crate) passing: usize,
     /// Elements that a rank's tasks write, counted alike.
     pub(crate) elements: usize,
@@ -106,8 +107,8 @@ impl Schedule {
     }
 }
 
-/// What `length` decided behind a full window that was new: what it knew of the program, and the tasks
-/// of the next window.
+/// What `length` decided behind a full window that was new: what it knew of the program, and the
+/// tasks of the next window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct After {
     pub(super) capacity: usize,
@@ -172,8 +173,8 @@ pub(crate) struct FusedTask {
     pub(crate) leading: usize,
     /// For each argument of the kernel, whether it is stored to.
     pub(crate) stored: Vec<bool>,
-    /// The loops as kernels of the rank's device, or why they stay on the host; made when the task is
-    /// first about to run there.
+    /// The loops as kernels of the rank's device, or why they stay on the host; made when the task
+    /// is first about to run there.
     pub(crate) on_device: OnceLock<Result<Vec<DeviceLoop>, NoForm>>,
 }
 

@@ -1,11 +1,12 @@
 //! The solver: from the constraints of a task and the partitions of its stores to its launch.
 //!
 //! All `Rows` arguments of a task form one class (`equal`), so a task has one unknown: how its
-//! rows are cut. The rules, in order: a task with blocks is not cut; a structure stays where it is; a task that writes a store
-//! in place, or a slice of it, runs where the store is; small domains are cut only where what they read
-//! lies; else the partition, of the default one and those that arguments have, that moves the fewest
-//! bytes, of equals one that was chosen, which vectors beside a balanced structure take over for good.
-//! Everything here is a function of shapes and partitions, the same on every rank.
+//! rows are cut. The rules, in order: a task with blocks is not cut; a structure stays where it is;
+//! a task that writes a store in place, or a slice of it, runs where the store is; small domains
+//! are cut only where what they read lies; else the partition, of the default one and those that
+//! arguments have, that moves the fewest bytes, of equals one that was chosen, which vectors beside
+//! a balanced structure take over for good. Everything here is a function of shapes and partitions,
+//! the same on every rank.
 
 use crate::analysis::window::Arg;
 use crate::geometry::partition::needs::{Needs, Read};
@@ -112,8 +113,8 @@ fn reduces(body: &Body) -> bool {
     args.any(|arg| matches!(arg.privilege, Privilege::Reduce(_)))
 }
 
-/// Whether a task with little work may be cut all the same: it neither reduces nor has a function that
-/// would talk to the other ranks then.
+/// Whether a task with little work may be cut all the same: it neither reduces nor has a function
+/// that would talk to the other ranks then.
 fn may_be_cut(body: &Body) -> bool {
     !reduces(body) && !body.is_host()
 }
@@ -194,9 +195,10 @@ fn seen_through(
     }
 }
 
-/// Among the default partition and those that the arguments have, the one that moves the fewest bytes; of
-/// equals the first that cuts between tiles elsewhere than by default, since it was chosen explicitly;
-/// else the default, so that tasks which see a grid through other slices agree. Where an argument is repeated along dimensions of the task, its partition counts only if it is
+/// Among the default partition and those that the arguments have, the one that moves the fewest
+/// bytes; of equals the first that cuts between tiles elsewhere than by default, since it was
+/// chosen explicitly; else the default, so that tasks which see a grid through other slices agree.
+/// Where an argument is repeated along dimensions of the task, its partition counts only if it is
 /// as even as the default one: a vector of few tiles does not decide how a grid is cut.
 fn cheapest(
     body: &Body,
@@ -262,8 +264,8 @@ pub(super) fn moved(arg: &Arg, slots: &[Slot], launch: Partition, cuts: &mut Cut
     elements * slot.dtype.size()
 }
 
-/// For each argument of a task whether what a rank's rows of the launch reach are rows that it holds;
-/// nothing where there is one rank.
+/// For each argument of a task whether what a rank's rows of the launch reach are rows that it
+/// holds; nothing where there is one rank.
 pub(super) fn local(
     body: &Body,
     args: &[Arg],

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 /// Schedules that are remembered; beyond this, all are forgotten and learnt again.
 const MOST: usize = 4096;
-/// How many windows are expected: the one that has followed last, and others before it. The basis of a
-/// method grows by several steps that are alike, and then by others.
+/// How many windows are expected: the one that has followed last, and others before it. The basis
+/// of a method grows by several steps that are alike, and then by others.
 const EXPECTED: usize = 3;
 
 /// Schedules by the keys of their windows.

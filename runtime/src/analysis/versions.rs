@@ -1,18 +1,18 @@
 //! Versions: stores that a group writes to other memory, where it would write them in place after a
 //! copy.
 //!
-//! `u.assign_slice(inner, mean(&u))` computes the mean from neighbours of `u`, so it cannot write `u`
-//! meanwhile: the mean gets memory of its own, and is then copied to the slice. Here the loop that
-//! computes it writes the slice of a new version of `u`, and what lies around the slice is copied
-//! from the old one. So sweeps of a stencil go from one array to another and back, as if written by
-//! hand.
+//! `u.assign_slice(inner, mean(&u))` computes the mean from neighbours of `u`, so it cannot write
+//! `u` meanwhile: the mean gets memory of its own, and is then copied to the slice. Here the loop
+//! that computes it writes the slice of a new version of `u`, and what lies around the slice is
+//! copied from the old one. So sweeps of a stencil go from one array to another and back, as if
+//! written by hand.
 //!
-//! A kernel goes in; out comes one in which later loops use the new version in the place of the store
-//! and of what was copied to it. A version is a slot of its own behind those of the window; the last
-//! one becomes the store when the task has run.
+//! A kernel goes in; out comes one in which later loops use the new version in the place of the
+//! store and of what was copied to it. A version is a slot of its own behind those of the window;
+//! the last one becomes the store when the task has run.
 //!
-//! The invariant: where the old kernel reads an element of the store or of the copied array, the new
-//! one reads an element that has the same bits then.
+//! The invariant: where the old kernel reads an element of the store or of the copied array, the
+//! new one reads an element that has the same bits then.
 
 use crate::analysis::compose::{Composed, Domain, Source};
 use crate::analysis::solve::Slot;
@@ -84,7 +84,8 @@ pub(crate) fn split(
     if versions.of.is_empty() {
         return (composed, versions);
     }
-    // From the last one on, so that loops before keep their numbers. A later copy may have an earlier maker.
+    // From the last one on, so that loops before keep their numbers. A later copy may have an
+    // earlier maker.
     copies.sort_by_key(|&(before, _)| before);
     for (before, loop_) in copies.into_iter().rev() {
         composed.kernel.loops.insert(before, loop_);

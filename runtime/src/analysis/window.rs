@@ -45,8 +45,8 @@ pub(crate) struct Window {
     /// What [`Window::held`] gives.
     held: Vec<bool>,
     pub(super) key: Vec<u64>,
-    /// The keys of windows that are expected, the likeliest one first; as long as this one begins like
-    /// the first of them.
+    /// The keys of windows that are expected, the likeliest one first; as long as this one begins
+    /// like the first of them.
     expected: Vec<Arc<[u64]>>,
 }
 
@@ -182,8 +182,8 @@ impl Window {
         place.ok().map(|place| &self.host[place].1)
     }
 
-    /// Whether the key is, up to here, that of a window that was expected: the words before this one are
-    /// those of the first expected one. Those of which that is not so are forgotten.
+    /// Whether the key is, up to here, that of a window that was expected: the words before this
+    /// one are those of the first expected one. Those of which that is not so are forgotten.
     pub(super) fn goes_on_as_expected(&mut self, first_word: usize) -> bool {
         let words = first_word..self.key.len();
         let Some(expected) = self.expected.first() else {
@@ -279,9 +279,9 @@ impl Window {
         let initial = store.partition();
         let shape = store.shape_ref();
         let around = store.around();
-        // Rank and type have 8 bits each, which leaves the word of a partition its 33. The bit above
-        // tells the words of a new store from the number of a known one, and the one below whether
-        // there is a word for what is around its rows, so that equal words are equal tasks.
+        // Rank and type have 8 bits each, which leaves the word of a partition its 33. The bit
+        // above tells the words of a new store from the number of a known one, and the one below
+        // whether there is a word for what is around its rows, so that equal words are equal tasks.
         let kind = 1 << 62 | shape.rank() as u64 | (store.dtype() as u64) << 8;
         let has_around = u64::from(around.is_some()) << 61;
         let partition = initial.map_or(0, Partition::word) << 16;
@@ -297,8 +297,8 @@ impl Window {
     }
 
     /// Completes the key, once for each window. This is the moment that decides which stores the
-    /// program holds; other threads may drop their handles at any time, so they are not counted a second
-    /// time.
+    /// program holds; other threads may drop their handles at any time, so they are not counted a
+    /// second time.
     pub(crate) fn complete(&mut self) {
         let mut word = 1;
         self.held.clear();

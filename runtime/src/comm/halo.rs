@@ -1,8 +1,8 @@
 //! Halos: the ghosts of a vector, exchanged again and again between the same neighbours.
 //!
 //! A [`Halo`] is the memory and the connections of one exchange at a time, which a piece has found
-//! out by asking ([`super::exchange::requests`]). Only neighbours talk, a message holds all elements
-//! for one rank, and a rank that has nothing to send, since it failed, says so.
+//! out by asking ([`super::exchange::requests`]). Only neighbours talk, a message holds all
+//! elements for one rank, and a rank that has nothing to send, since it failed, says so.
 #![expect(
     unsafe_code,
     reason = "messages are written to memory that kernels read as ghosts"
@@ -25,8 +25,8 @@ pub(crate) struct Halo {
 
 /// How the elements travel.
 pub(crate) trait Links: Send + fmt::Debug {
-    /// Begins to receive, and to send what others get of the elements `x` of this rank, or why there
-    /// is nothing.
+    /// Begins to receive, and to send what others get of the elements `x` of this rank, or why
+    /// there is nothing.
     fn start(
         &mut self,
         comm: &dyn Comm,

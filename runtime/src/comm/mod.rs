@@ -124,9 +124,9 @@ pub(crate) trait Comm: Send + fmt::Debug {
         gathered.into_iter().map(Message::data).collect()
     }
 
-    /// Begins to join the forests of all ranks (see [`forests`]), `words` being those of this one or
-    /// why there are none, `len` on every rank. Every rank begins and finishes the same reductions
-    /// in the same order.
+    /// Begins to join the forests of all ranks (see [`forests`]), `words` being those of this one
+    /// or why there are none, `len` on every rank. Every rank begins and finishes the same
+    /// reductions in the same order.
     fn start_reduce(&self, words: Result<Vec<u64>, Error>, len: usize) -> Box<dyn Pending> {
         let _ = len;
         Box::new(Later(words))

@@ -7,8 +7,8 @@
 //! entries of an old structure are packed without looking at the indices again.
 //!
 //! What has been packed holds all that the plain arrays hold, so these may be evicted
-//! ([`Residency`](super::residency::Residency)). The first reader of the plain form materialises it,
-//! for good.
+//! ([`Residency`](super::residency::Residency)). The first reader of the plain form materialises
+//! it, for good.
 #![expect(
     unsafe_code,
     reason = "the pool's memory is filled through raw pointers"
@@ -69,8 +69,8 @@ impl PackedIndices {
     /// The ranges of the rows.
     fn ranges(&self) -> &[u64] {
         let skip = self.rows.start - self.ranges.rows.start;
-        // SAFETY: stores of ranges have element type u64 (`Body` checks types), and nothing writes a
-        // structure once it is assembled.
+        // SAFETY: stores of ranges have element type u64 (`Body` checks types), and nothing writes
+        // a structure once it is assembled.
         let all = unsafe { self.ranges.as_slice::<u64>() };
         &all[skip..=skip + self.rows.len()]
     }

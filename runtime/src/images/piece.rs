@@ -54,7 +54,8 @@ pub(crate) struct Piece {
     reach: (usize, usize),
     /// Whether each of its rows has one entry.
     singles: bool,
-    /// Its slices in memory of the device, once they are made; none where there are too many entries.
+    /// Its slices in memory of the device, once they are made; none where there are too many
+    /// entries.
     slices: OnceLock<Option<Arc<DeviceSlices>>>,
 }
 
@@ -169,8 +170,8 @@ impl Piece {
         })
     }
 
-    /// The operand of the kernels that gather; without indices while they are evicted. `address` says where
-    /// the first element of an instance lies.
+    /// The operand of the kernels that gather; without indices while they are evicted. `address`
+    /// says where the first element of an instance lies.
     pub(crate) fn structure(
         &self,
         address: impl Fn(&Instance) -> Option<*mut u8>,
@@ -229,8 +230,8 @@ impl Piece {
     pub(crate) fn plain_rows<'a>(&'a self, indices: Option<&'a Instance>) -> PlainRows<'a> {
         let skip = self.rows.start - self.ranges.rows.start;
         let pos = self.ranges.to_read().cast::<u64>().wrapping_add(skip);
-        // SAFETY: `checked_ranges` and `localize` have checked that both instances hold the rows and
-        // entries of the piece; nothing writes a structure once it is assembled.
+        // SAFETY: `checked_ranges` and `localize` have checked that both instances hold the rows
+        // and entries of the piece; nothing writes a structure once it is assembled.
         unsafe {
             PlainRows {
                 pos: std::slice::from_raw_parts(pos, self.rows.len() + 1),
@@ -280,8 +281,8 @@ impl Piece {
         self.entries.len() * size_of::<u32>() + (self.rows.len() + 1) * size_of::<u64>()
     }
 
-    /// A halo for the ghosts of an `x` with such elements, to be put back: one that is kept, or a new
-    /// one. Every rank asks, and a failure of one is the failure of all.
+    /// A halo for the ghosts of an `x` with such elements, to be put back: one that is kept, or a
+    /// new one. Every rank asks, and a failure of one is the failure of all.
     pub(crate) fn take_halo(
         &self,
         comm: &dyn Comm,

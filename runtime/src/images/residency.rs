@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The contents of a store have one, and the local indices of a piece. What a task writes is plain
-//! again. Which of them are packed, and when, is decided by [`super::pack`]; that the plain elements
-//! are evicted, by the machine, where nothing else of the task reads them.
+//! again. Which of them are packed, and when, is decided by [`super::pack`]; that the plain
+//! elements are evicted, by the machine, where nothing else of the task reads them.
 
 use crate::error::Error;
 use crate::memory::counted::Counted;

@@ -1,8 +1,9 @@
-//! Sliced pieces: the structure of a piece in the order in which the threads of a device read it, in
-//! memory of the device.
+//! Sliced pieces: the structure of a piece in the order in which the threads of a device read it,
+//! in memory of the device.
 //!
-//! They are made when a task first sums rows of the piece there, and kept with the piece. Entries in this
-//! order are kept with the copy of their memory (`memory/mirror.rs`), until that is written.
+//! They are made when a task first sums rows of the piece there, and kept with the piece. Entries
+//! in this order are kept with the copy of their memory (`memory/mirror.rs`), until that is
+//! written.
 
 use crate::memory::mirror::{DeviceMemory, DeviceSlices};
 use sparsefuse_kernels::device::{DeviceError, Slices};

@@ -1,14 +1,15 @@
-//! Host tasks side by side: on one rank, a run of host tasks of a schedule runs as the graph that it is
-//! ([`Graph`]), each task on one of the rank's threads as soon as those that it waits for have ended.
+//! Host tasks side by side: on one rank, a run of host tasks of a schedule runs as the graph that
+//! it is ([`Graph`]), each task on one of the rank's threads as soon as those that it waits for
+//! have ended.
 //!
-//! Of the tasks that could begin, the first in the order of the schedule begins; so one thread alone
-//! goes through them in that order, as [`super::run`] does, and memory is given back about as early:
-//! a store ends with the last task that uses it.
+//! Of the tasks that could begin, the first in the order of the schedule begins; so one thread
+//! alone goes through them in that order, as [`super::run`] does, and memory is given back about as
+//! early: a store ends with the last task that uses it.
 //!
-//! A task whose function divides its work among the threads ([`crate::HostArgs::in_parts`], known of
-//! its body from the first time on) runs by itself, and so does one that has no other beside it. One
-//! that has a variant for one thread ([`crate::HostTask::serial`]) runs side by side with others where
-//! they are enough for all threads.
+//! A task whose function divides its work among the threads ([`crate::HostArgs::in_parts`], known
+//! of its body from the first time on) runs by itself, and so does one that has no other beside it.
+//! One that has a variant for one thread ([`crate::HostTask::serial`]) runs side by side with
+//! others where they are enough for all threads.
 //!
 //! A task that says how many threads it needs ([`crate::HostTask::threads`]) has this many: the
 //! thread that takes it leads a team ([`Workers::team`]), which others join until its function has
@@ -16,16 +17,17 @@
 //! bytes that a function takes for itself. So tasks that wait for threads or memory begin in the
 //! order of the schedule, and those that run give back what they wait for.
 //!
-//! Blocks of a store are written in place by several tasks at the same time. So a store that the program still
-//! reads is copied before any of them begins, and a task that fails mars its block and no other.
+//! Blocks of a store are written in place by several tasks at the same time. So a store that the
+//! program still reads is copied before any of them begins, and a task that fails mars its block
+//! and no other.
 //!
 //! The protocol. All that tasks change together (the frame, counters, who waits for whom) is the
 //! [`Board`], under one lock; a thread holds it while it begins or ends a task, and lets go of it
 //! while the function runs, which has its arguments to itself: it reads instances by handles of its
 //! own, and writes new ones, which it gives back, or blocks that no task uses meanwhile. A thread
-//! that finds nothing to begin sleeps; [`Crew`] says who wakes it. Where the last tasks were short, a
-//! thread takes several at once, which counts as one to the crew: at most its share of those that are
-//! ready, so that others find as many.
+//! that finds nothing to begin sleeps; [`Crew`] says who wakes it. Where the last tasks were short,
+//! a thread takes several at once, which counts as one to the crew: at most its share of those that
+//! are ready, so that others find as many.
 //!
 //! [`HostArgs::in_parts`]: crate::HostArgs::in_parts
 
@@ -80,8 +82,8 @@ pub(super) fn run(
     let mut order = Order::new(graph);
     let refused = own(graph, window, frame, context);
     let workers = context.workers;
-    // In the order of the schedule memory is given back early; side by side, all of it may be needed
-    // at the same time, and a task that has begun cannot be taken back.
+    // In the order of the schedule memory is given back early; side by side, all of it may be
+    // needed at the same time, and a task that has begun cannot be taken back.
     let made = schedule.made_bytes(graph.tasks.clone());
     let made = made.saturating_add(window.most_scratch());
     let is_tight = !context.pool.has_room(made);
@@ -198,8 +200,9 @@ struct Board<'g, 'a> {
 }
 
 impl Board<'_, '_> {
-    /// How many tasks a thread takes at once: one, but where tasks are short its share of those that
-    /// are ready, so that it asks for the lock less often. With a profile each task is timed by itself.
+    /// How many tasks a thread takes at once: one, but where tasks are short its share of those
+    /// that are ready, so that it asks for the lock less often. With a profile each task is timed
+    /// by itself.
     fn share(&self, threads: usize) -> usize {
         match self.is_quick && self.profile.is_none() {
             true => (self.order.ready.len() / threads).clamp(1, MOST_AT_ONCE),
@@ -225,8 +228,8 @@ struct Place<'a> {
     alone: Workers,
 }
 
-/// A task that has begun: its own handles of what it reads, in the order of its bindings, and what it
-/// writes.
+/// A task that has begun: its own handles of what it reads, in the order of its bindings, and what
+/// it writes.
 struct Begun {
     number: usize,
     read: Vec<Counted<Instance>>,

@@ -93,9 +93,9 @@ impl Machine for Runs {
 const NO_ROOM: &str = "an instance has room for what is read in front of its elements";
 
 impl Running<'_, '_> {
-    /// Runs the kernel, if there is anything to run, as (a part of) the task whose ghosts are given.
-    /// The loops that write what others need as ghosts come first, on rows at the boundary; while
-    /// ghosts travel, all loops on rows of the interior; then the others at the boundary.
+    /// Runs the kernel, if there is anything to run, as (a part of) the task whose ghosts are
+    /// given. The loops that write what others need as ghosts come first, on rows at the boundary;
+    /// while ghosts travel, all loops on rows of the interior; then the others at the boundary.
     ///
     /// Where ghosts do not arrive the kernel runs on with those of earlier times; what depends on
     /// them is poisoned.
@@ -232,9 +232,9 @@ impl Running<'_, '_> {
             // rows, entries or columns its layout and piece name: `analysis::place` placed them
             // by the same partitions that the instances have, `tasks::check` has compared views and
             // shapes with the stores, `Piece::build` has checked indices and ranges, and
-            // `check_entries` the entries. Outputs are new, taken over as `Program::compile` was told
-            // through equal `memory` numbers, or made unique by `make_unique`. The frame keeps all
-            // of them alive.
+            // `check_entries` the entries. Outputs are new, taken over as `Program::compile` was
+            // told through equal `memory` numbers, or made unique by `make_unique`. The frame keeps
+            // all of them alive.
             Executor::Blocks => unsafe {
                 program.run_loops(&launch, (loops.clone(), part), &settings, workers);
             },
@@ -277,8 +277,8 @@ impl Running<'_, '_> {
         }
     }
 
-    /// The halos of all that is gathered, before anything is sent: new ones need the consent of all ranks,
-    /// and messages keep their order.
+    /// The halos of all that is gathered, before anything is sent: new ones need the consent of all
+    /// ranks, and messages keep their order.
     pub(super) fn take_halos(&self, inputs: &Inputs, failures: &mut Vec<Failure>) -> Vec<Ghosts> {
         let Context { comm, pool, .. } = *self.context;
         let mut all = Vec::new();
@@ -367,8 +367,8 @@ impl Running<'_, '_> {
         }
     }
 
-    /// What a binding is in memory, where `place` says where an instance's first element lies; `None` where it
-    /// does not lie there, and of reductions.
+    /// What a binding is in memory, where `place` says where an instance's first element lies;
+    /// `None` where it does not lie there, and of reductions.
     #[inline(always)]
     pub(super) fn operand(
         &self,

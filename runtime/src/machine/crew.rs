@@ -1,8 +1,8 @@
 //! Whom to wake: the rules by which threads that share a list of tasks sleep and wake each other.
 //!
-//! Threads take tasks, run them and give them back; a thread that finds nothing to take sleeps. All of
-//! this but the running happens under one lock, and a thread goes to sleep as it lets go of that, so
-//! what a thread has seen is still so when it sleeps. The rules:
+//! Threads take tasks, run them and give them back; a thread that finds nothing to take sleeps. All
+//! of this but the running happens under one lock, and a thread goes to sleep as it lets go of
+//! that, so what a thread has seen is still so when it sleeps. The rules:
 //!
 //! - A thread that takes a task, and leaves another one that could be taken, wakes one that sleeps;
 //!   that one does the same. So as many wake as there are tasks, and none needs to count them.
@@ -11,7 +11,8 @@
 //! - A thread that takes a task that needs several threads wakes all, of which some join it. The
 //!   threads of such a task count as taken, whether they have come or not; so the threads of all
 //!   tasks that run are never more than those of the rank.
-//! - A thread that leaves, since nothing runs and nothing can be taken, wakes all, which then leave too.
+//! - A thread that leaves, since nothing runs and nothing can be taken, wakes all, which then leave
+//!   too.
 //!
 //! [`Crew`] counts, and says whom to wake; `beside.rs` has the lock, and a test goes through all
 //! interleavings.
@@ -47,8 +48,8 @@ impl Crew {
         self.threads
     }
 
-    /// A thread takes a task that needs this many threads; `is_left` says whether there is another one
-    /// that has not begun.
+    /// A thread takes a task that needs this many threads; `is_left` says whether there is another
+    /// one that has not begun.
     pub(super) fn take(&mut self, threads: usize, is_left: bool) -> Wake {
         self.running += 1;
         self.threads += threads;
@@ -69,8 +70,8 @@ impl Crew {
         }
     }
 
-    /// A thread could take a task if there were memory or threads, of which those that run give some
-    /// back.
+    /// A thread could take a task if there were memory or threads, of which those that run give
+    /// some back.
     pub(super) fn want_room(&mut self) {
         self.awaits_room = true;
     }
@@ -113,8 +114,8 @@ mod tests {
         memory: usize,
     }
 
-    /// Tasks, by those that wait for each, of which each takes one of `memory` while it runs, and its
-    /// number of threads.
+    /// Tasks, by those that wait for each, of which each takes one of `memory` while it runs, and
+    /// its number of threads.
     struct Graph {
         followers: Vec<Vec<usize>>,
         threads: Vec<usize>,

@@ -1,9 +1,9 @@
 //! The kernel of a task on the device of the rank.
 //!
-//! A task goes there as a whole, if all its loops have a form and it moves enough bytes, or if the device
-//! has some of its operands up to date already, so that what follows a large task stays where that was.
-//! Tasks whose ghosts or halos travel, and reductions over several ranks, stay on the host. Where a task
-//! runs changes no bit of its results.
+//! A task goes there as a whole, if all its loops have a form and it moves enough bytes, or if the
+//! device has some of its operands up to date already, so that what follows a large task stays
+//! where that was. Tasks whose ghosts or halos travel, and reductions over several ranks, stay on
+//! the host. Where a task runs changes no bit of its results.
 #![expect(
     unsafe_code,
     reason = "kernels reach the memory of instances through addresses"
@@ -163,8 +163,8 @@ impl Running<'_, '_> {
         Ok(operands)
     }
 
-    /// Whether a binding is of entries that the device reads in slices: not of those that the task itself
-    /// computes.
+    /// Whether a binding is of entries that the device reads in slices: not of those that the task
+    /// itself computes.
     fn is_sliced(&self, binding: &Binding) -> bool {
         match binding {
             Binding::Entries {
@@ -224,9 +224,9 @@ impl Running<'_, '_> {
         let bytes = needed.max().unwrap_or(0).next_power_of_two();
         let scratch = memory.allocate(bytes)?;
         let outcome = loops.iter().try_for_each(|device_loop| {
-            // SAFETY: as in `run_loops` of `compute.rs`, for memory of the device, where `operands_on_device` has
-            // found all operands up to date. The task's schedule, and with it layouts and extents, are
-            // those for which the loops were made.
+            // SAFETY: as in `run_loops` of `compute.rs`, for memory of the device, where
+            // `operands_on_device` has found all operands up to date. The task's schedule, and with
+            // it layouts and extents, are those for which the loops were made.
             unsafe { device_loop.run(&launch, scratch, device) }
         });
         memory.give_back(scratch, bytes);

@@ -3,10 +3,10 @@
 //! All of it goes in one message to each rank. Where a task has rows that need none of it, they run
 //! while it is under way.
 //!
-//! That a halo has not arrived is a failure of the tasks that read it, and not of the one before which
-//! it travels; so a rank notes for each store what is around its rows ([`Instance::around`]), and a task
-//! looks whether that is what the analysis says. What has not arrived stays lost until the store is
-//! written, since the other ranks take it for sent.
+//! That a halo has not arrived is a failure of the tasks that read it, and not of the one before
+//! which it travels; so a rank notes for each store what is around its rows ([`Instance::around`]),
+//! and a task looks whether that is what the analysis says. What has not arrived stays lost until
+//! the store is written, since the other ranks take it for sent.
 
 #![expect(
     unsafe_code,
@@ -24,8 +24,8 @@ use crate::memory::bytes;
 use crate::memory::instance::{Instance, Side};
 
 impl Running<'_, '_> {
-    /// Sends what others need, and waits for what this rank does, unless there are rows that can be run
-    /// before it is there.
+    /// Sends what others need, and waits for what this rank does, unless there are rows that can be
+    /// run before it is there.
     pub(super) fn exchange(&mut self, inputs: &mut Inputs, failures: &mut Vec<Failure>) {
         let task = self.task;
         let mut rooms = Vec::new();
@@ -58,8 +58,8 @@ impl Running<'_, '_> {
         }
     }
 
-    /// Whether all that the task reads around rows is there, or has memory in which it can arrive while the
-    /// task runs.
+    /// Whether all that the task reads around rows is there, or has memory in which it can arrive
+    /// while the task runs.
     fn has_room_around(&self) -> bool {
         let mut around = self.task.around.iter();
         around.all(|&(slot, needs)| {
@@ -112,7 +112,8 @@ impl Running<'_, '_> {
         }
     }
 
-    /// Waits for what other ranks have sent, and looks whether all halos that the task reads are there.
+    /// Waits for what other ranks have sent, and looks whether all halos that the task reads are
+    /// there.
     pub(super) fn receive(
         &mut self,
         rooms: &mut [Result<Instance, Error>],
@@ -154,8 +155,8 @@ impl Running<'_, '_> {
     /// Has a halo of this rank written.
     fn halo(&self, halo: &Around, side: Side, write: impl FnOnce(&mut [u8])) -> Result<(), Error> {
         let instance = self.frame.instance(halo.slot)?;
-        // SAFETY: the machine runs one task at a time; what reads the room is a kernel, which does not
-        // run on rows that need the halo before this is over.
+        // SAFETY: the machine runs one task at a time; what reads the room is a kernel, which does
+        // not run on rows that need the halo before this is over.
         let target = unsafe { halo.target(side, instance) };
         let target = target.ok_or_else(|| Error::argument("halo", "room for it", "none"))?;
         write(target);

@@ -149,8 +149,8 @@ impl Running<'_, '_> {
         blame
     }
 
-    /// Some tasks of this group as one fused task with its fetches and pieces; none if it would need
-    /// other ones.
+    /// Some tasks of this group as one fused task with its fetches and pieces; none if it would
+    /// need other ones.
     fn plan(&self, numbers: &[usize]) -> Option<FusedTask> {
         let Group {
             launch, overlaps, ..

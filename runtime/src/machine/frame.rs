@@ -30,8 +30,8 @@ pub(crate) struct Frame {
     pub(super) poison: BTreeMap<u32, Error>,
     /// Why the rows around this rank's own have not arrived, of slots of which that is so.
     pub(super) lost: BTreeMap<u32, Error>,
-    /// The blocks of slots whose tasks have failed, in the order of these tasks: where each one came
-    /// (0 for those of earlier windows), its block, its failure.
+    /// The blocks of slots whose tasks have failed, in the order of these tasks: where each one
+    /// came (0 for those of earlier windows), its block, its failure.
     marred: BTreeMap<u32, Vec<(usize, Marred)>>,
     pub(super) operands: Vec<Operand>,
     /// Those of the tiles of a task's reductions, one reduction after the other, and more.
@@ -66,8 +66,8 @@ pub(super) struct Awaited {
 unsafe impl Send for Frame {}
 
 impl Frame {
-    /// Takes what the stores of the window hold, and leaves it to those that the program holds. There
-    /// are `slots` slots, those of versions behind the others.
+    /// Takes what the stores of the window hold, and leaves it to those that the program holds.
+    /// There are `slots` slots, those of versions behind the others.
     pub(super) fn load(&mut self, window: &Window, slots: usize) {
         self.poison.clear();
         self.lost.clear();

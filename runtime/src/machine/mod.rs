@@ -3,9 +3,9 @@
 //! `Running::run` reads from top to bottom what happens to a fused task on one rank: fetch what
 //! other ranks hold ([`exchanging`]), look up the pieces of structures ([`structures`]), allocate,
 //! compute (interior rows while ghosts travel, then the others), reduce, free. What is reduced over
-//! the ranks is waited for by the first task that uses it. A host task has no kernel, but a function
-//! that is called ([`host`]). A failure poisons what depends on it ([`failures`]); the rank goes on
-//! with the schedule, so that no other rank waits for it.
+//! the ranks is waited for by the first task that uses it. A host task has no kernel, but a
+//! function that is called ([`host`]). A failure poisons what depends on it ([`failures`]); the
+//! rank goes on with the schedule, so that no other rank waits for it.
 
 pub(crate) mod ahead;
 mod beside;

@@ -25,8 +25,8 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// The next task, where that is to run alone; `Some(None)` where several may run side by side, and
-    /// `None` where none is left.
+    /// The next task, where that is to run alone; `Some(None)` where several may run side by side,
+    /// and `None` where none is left.
     pub(super) fn alone(&self, wants_all: impl Fn(usize, usize) -> bool) -> Option<Option<usize>> {
         let (first, at_once) = (*self.ready.first()? as usize, self.ready.len());
         let is_alone = at_once == 1 || wants_all(first, at_once);
@@ -37,8 +37,8 @@ impl<'a> Order<'a> {
         self.ready.remove(&(number as u32));
     }
 
-    /// Makes those ready that waited for this task alone, and frees the slots that no other uses any
-    /// more.
+    /// Makes those ready that waited for this task alone, and frees the slots that no other uses
+    /// any more.
     pub(super) fn end(&mut self, number: usize, mut free: impl FnMut(u32)) {
         for &follower in self.graph.followers(number) {
             let waits_for = &mut self.waits_for[follower as usize];

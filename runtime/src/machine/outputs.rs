@@ -93,8 +93,8 @@ impl Running<'_, '_> {
             old.rows.start == own.start && own.len() * row_len <= old.len(),
             "an instance holds the rows of its partition"
         );
-        // SAFETY: both hold as many elements of `size` bytes, by the lines above, and the new memory has
-        // no other user.
+        // SAFETY: both hold as many elements of `size` bytes, by the lines above, and the new
+        // memory has no other user.
         unsafe { std::ptr::copy_nonoverlapping(old.to_read(), new.data(), bytes) };
         self.frame.move_to(slot, self.window, Counted::new(new));
         Ok(())
@@ -121,8 +121,8 @@ impl Running<'_, '_> {
 }
 
 impl Frame {
-    /// Copies an instance that is about to be written in place while it is still read elsewhere, with
-    /// its halos, which the same task may read.
+    /// Copies an instance that is about to be written in place while it is still read elsewhere,
+    /// with its halos, which the same task may read.
     pub(super) fn make_unique(
         &mut self,
         slot: u32,

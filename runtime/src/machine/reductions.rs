@@ -243,8 +243,8 @@ fn first_leaf(ran: &FusedTask, reduction: &Reduction) -> Option<u64> {
     tiles.first_leaf(reduction.first_row)
 }
 
-/// Joins the blocks of tiles of a task's reductions, those of each part of the rows on the thread that
-/// is likely to have written them.
+/// Joins the blocks of tiles of a task's reductions, those of each part of the rows on the thread
+/// that is likely to have written them.
 fn join_blocks(ran: &FusedTask, partials: &mut [Partial], workers: &Workers) {
     let n_threads = workers.count();
     let mut shares: Vec<_> = (0..n_threads).map(|_| Mutex::new(Vec::new())).collect();

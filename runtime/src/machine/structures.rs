@@ -246,9 +246,9 @@ impl Running<'_, '_> {
         bytes
     }
 
-    /// Every image has an entry for each index of its piece on this rank. That a store of entries is
-    /// as long as that of the indices does not say so: a rank may hold more of the indices than its
-    /// part.
+    /// Every image has an entry for each index of its piece on this rank. That a store of entries
+    /// is as long as that of the indices does not say so: a rank may hold more of the indices than
+    /// its part.
     pub(super) fn check_entries(&self, inputs: &Inputs) -> Result<(), Failure> {
         for (number, binding) in self.task.bindings.iter().enumerate() {
             let Binding::Entries { from, piece } = *binding else {

@@ -5,10 +5,10 @@
 //! to be translated. Nothing of a large block is touched here: its pages come to be where, and on
 //! the thread that, writes to them first.
 //!
-//! All large blocks begin at the same place of a huge page. To have them begin at different places, so
-//! that the rows of arrays of equal length lie in different sets of the caches, was tried: an array of
-//! 2 MiB, as a grid of 512 by 512 points is, lies in two huge pages then, the second of which is none,
-//! and CG and BiCGSTAB took 1.05 to 1.1 times as long; nothing was faster.
+//! All large blocks begin at the same place of a huge page. To have them begin at different places,
+//! so that the rows of arrays of equal length lie in different sets of the caches, was tried: an
+//! array of 2 MiB, as a grid of 512 by 512 points is, lies in two huge pages then, the second of
+//! which is none, and CG and BiCGSTAB took 1.05 to 1.1 times as long; nothing was faster.
 //!
 //! Invariant: every byte of a block is initialised; fresh ones are zero.
 #![expect(

@@ -10,10 +10,10 @@ use sparsefuse_kernels::{DType, Element};
 /// in place only where it has a single handle.
 pub(crate) fn elements<T: Element>(instance: &Instance) -> &[T] {
     // SAFETY: the callers, `Runtime::local`, `Runtime::read`, `Runtime::read_scalar` and
-    // `HostArgs::read`, compare the element type with that of the store; kernels write elements of the store's type, and new
-    // memory is zero, which is an element of every type. Holding the `Arc` of the instance, or the
-    // runtime's lock, keeps writers away. `Room` has one type from the beginning, and its instance
-    // one owner.
+    // `HostArgs::read`, compare the element type with that of the store; kernels write elements of
+    // the store's type, and new memory is zero, which is an element of every type. Holding the
+    // `Arc` of the instance, or the runtime's lock, keeps writers away. `Room` has one type from
+    // the beginning, and its instance one owner.
     unsafe { instance.as_slice::<T>() }
 }
 
@@ -30,7 +30,8 @@ pub(crate) fn elements_to_fill<T: Element>(instance: &mut Instance) -> &mut [T] 
 pub(crate) fn elements_mut<T: Element>(instance: &mut Instance) -> &mut [T] {
     // SAFETY: the memory holds `len` elements and comes from the pool, so it is aligned to 64 bytes
     // and initialised (`block.rs`); any bytes are an element of a type other than bool, and bools
-    // have been made false first. The instance is borrowed mutably, so no other code reads or writes it.
+    // have been made false first. The instance is borrowed mutably, so no other code reads or
+    // writes it.
     unsafe { std::slice::from_raw_parts_mut(instance.data().cast::<T>(), instance.len()) }
 }
 
@@ -65,8 +66,8 @@ fn bytes_of(instance: &Instance, size: usize) -> usize {
     len
 }
 
-/// New elements whose bytes `fill` writes, in place of zeros: those of elements, of which those of a
-/// bool are 0 or 1. It is called also where there is no memory, with that failure.
+/// New elements whose bytes `fill` writes, in place of zeros: those of elements, of which those of
+/// a bool are 0 or 1. It is called also where there is no memory, with that failure.
 pub(crate) fn filled<T: Element>(
     len: usize,
     fill: impl FnOnce(Result<&mut [u8], Error>) -> Result<(), Error>,

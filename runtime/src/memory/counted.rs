@@ -1,9 +1,9 @@
 //! Counted handles: shared values whose boxes are used again.
 //!
 //! A program of small operations makes and drops a store for each of them, and asking the system
-//! for memory every time would cost as much as issuing the task. So the last [`Counted`] handle of a value
-//! leaves its empty box with its thread, and the next new value takes it. A handle is an [`Arc`]
-//! otherwise.
+//! for memory every time would cost as much as issuing the task. So the last [`Counted`] handle of
+//! a value leaves its empty box with its thread, and the next new value takes it. A handle is an
+//! [`Arc`] otherwise.
 #![expect(
     unsafe_code,
     reason = "the box of a dropped value is kept as one that holds nothing"

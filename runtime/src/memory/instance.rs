@@ -69,8 +69,8 @@ impl Instance {
         }
     }
 
-    /// New memory for these rows of `row_len` elements of `size` bytes, with room for as many rows in
-    /// front of them and behind them.
+    /// New memory for these rows of `row_len` elements of `size` bytes, with room for as many rows
+    /// in front of them and behind them.
     ///
     /// # Errors
     ///
@@ -126,8 +126,8 @@ impl Instance {
         })
     }
 
-    /// Whether there is room for as many rows of `row_bytes` bytes. A store without rows on this rank may
-    /// have the memory of one with other rows.
+    /// Whether there is room for as many rows of `row_bytes` bytes. A store without rows on this
+    /// rank may have the memory of one with other rows.
     pub(crate) fn has_room(&self, room: [usize; 2], row_bytes: usize) -> bool {
         let fits = |side: usize| {
             room[side] == 0 || room[side] <= self.room[side] && row_bytes == self.row_bytes
@@ -146,8 +146,8 @@ impl Instance {
         lost.clone()
     }
 
-    /// Says why what should be in the room is not: until it is written anew, later tasks fail for the same
-    /// reason.
+    /// Says why what should be in the room is not: until it is written anew, later tasks fail for
+    /// the same reason.
     pub(crate) fn set_lost(&self, cause: &Error) {
         let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
         *lost = Some(cause.clone());
@@ -186,7 +186,8 @@ impl Instance {
         Some(address.map(|Address(address)| address + self.skip as u64))
     }
 
-    /// The entries of this type, from number `first` on, in the order of slices, in memory of the device.
+    /// The entries of this type, from number `first` on, in the order of slices, in memory of the
+    /// device.
     ///
     /// # Safety
     /// There are such entries, as many as the slices name.
@@ -226,8 +227,8 @@ impl Instance {
         let first = first.filter(|first| n_rows <= self.room[side as usize] && fits(first));
         let first = first.expect("an instance has room for its halo");
         // SAFETY: the bytes are within the memory and outside of the elements, by the lines above;
-        // memory of the pool is initialised (`block.rs`); the caller promises that they are not used
-        // elsewhere.
+        // memory of the pool is initialised (`block.rs`); the caller promises that they are not
+        // used elsewhere.
         unsafe { std::slice::from_raw_parts_mut(self.memory.data().add(first), bytes) }
     }
 

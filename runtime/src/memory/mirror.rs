@@ -1,10 +1,10 @@
 //! What a device has of the memory of a rank.
 //!
-//! Each piece of memory of a pool whose rank has a device may have a copy there. Who is about to use one
-//! says where and whether it writes; what is out of date there is brought up to date first, and
-//! what is written makes the other out of date. So nothing but this module knows that there are
-//! two: a store that only kernels of the device use is never copied, and a host function that reads one finds
-//! it in the host's memory.
+//! Each piece of memory of a pool whose rank has a device may have a copy there. Who is about to
+//! use one says where and whether it writes; what is out of date there is brought up to date first,
+//! and what is written makes the other out of date. So nothing but this module knows that there are
+//! two: a store that only kernels of the device use is never copied, and a host function that reads
+//! one finds it in the host's memory.
 //!
 //! Whole pieces are copied, whatever part of them is used.
 #![expect(unsafe_code, reason = "memory is copied from device to host and back")]
@@ -23,8 +23,8 @@ const SMALLEST: usize = 256;
 #[derive(Debug)]
 pub(crate) struct DeviceMemory {
     device: Box<dyn Device>,
-    /// Memory that has been given back, by its size: what the device was asked for before may still use
-    /// it, which is done before it is used anew, since a device does things in their order.
+    /// Memory that has been given back, by its size: what the device was asked for before may still
+    /// use it, which is done before it is used anew, since a device does things in their order.
     free: Mutex<BTreeMap<usize, Vec<Address>>>,
     /// Why what is there cannot be relied on.
     lost: OnceLock<DeviceError>,
@@ -184,8 +184,8 @@ pub(crate) enum Use {
 /// Where a piece of memory is up to date: none where nothing has been written yet.
 const HOST: u8 = 1;
 const DEVICE: u8 = 2;
-/// Together with `HOST` alone: the device has entries in slices and no other copy, so who writes the host's
-/// memory must drop them.
+/// Together with `HOST` alone: the device has entries in slices and no other copy, so who writes
+/// the host's memory must drop them.
 const SLICED: u8 = 4;
 
 /// The copy of a piece of memory on a device.
@@ -201,8 +201,8 @@ pub(crate) struct Mirror {
 #[derive(Debug, Default)]
 struct Copies {
     plain: Option<Owned>,
-    /// Where the memory holds entries: these in the order of slices. A task that is about to run may hold
-    /// them longer than this.
+    /// Where the memory holds entries: these in the order of slices. A task that is about to run
+    /// may hold them longer than this.
     sliced: Option<Arc<SlicedValues>>,
 }
 
@@ -226,7 +226,8 @@ impl Mirror {
     /// filled with zeros, and [`DeviceMemory::lost`] says so.
     ///
     /// # Safety
-    /// The memory has as many bytes as the mirror, and nothing else uses it unless it is up to date.
+    /// The memory has as many bytes as the mirror, and nothing else uses it unless it is up to
+    /// date.
     #[inline]
     pub(crate) unsafe fn to_host(&self, data: *mut u8, access: Use) {
         let state = self.state.load(Ordering::Acquire);
@@ -247,8 +248,8 @@ impl Mirror {
         let mut copies = self.copies();
         let state = self.state.load(Ordering::Relaxed);
         if let (DEVICE, Some(from)) = (state & (HOST | DEVICE), &copies.plain) {
-            // SAFETY: the copy has as many bytes as the host's memory, by `on_device`; the caller promises
-            // that nothing else uses what is out of date.
+            // SAFETY: the copy has as many bytes as the host's memory, by `on_device`; the caller
+            // promises that nothing else uses what is out of date.
             let done = unsafe { self.of.device.download(from.address, data, self.bytes) };
             self.of
                 .downloaded
@@ -290,7 +291,8 @@ impl Mirror {
         };
         let state = self.state.load(Ordering::Relaxed);
         if state & (HOST | DEVICE) == HOST {
-            // SAFETY: both have as many bytes; the caller promises that nothing writes the host's memory.
+            // SAFETY: both have as many bytes; the caller promises that nothing writes the host's
+            // memory.
             unsafe { self.of.device.upload(data, address, self.bytes)? };
             self.of
                 .uploaded
@@ -312,8 +314,8 @@ impl Mirror {
         self.state.store(state, Ordering::Release);
     }
 
-    /// The entries that the memory holds from byte `skip` on, in the order of slices. Who hands out their
-    /// addresses holds them until the kernels are launched.
+    /// The entries that the memory holds from byte `skip` on, in the order of slices. Who hands out
+    /// their addresses holds them until the kernels are launched.
     ///
     /// # Safety
     /// As [`Mirror::on_device`]; and there are entries of this type, as many as the slices name.

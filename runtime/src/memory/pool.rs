@@ -295,9 +295,9 @@ impl Memory {
     #[inline]
     fn to_host(&self, access: Use) -> *mut u8 {
         if let Some(mirror) = &self.mirror {
-            // SAFETY: the memory has these bytes. What is out of date here was written on the device since,
-            // which only who may write it asks for, and whoever read it before has asked for its address
-            // again.
+            // SAFETY: the memory has these bytes. What is out of date here was written on the
+            // device since, which only who may write it asks for, and whoever read it before has
+            // asked for its address again.
             unsafe { mirror.to_host(self.data.as_ptr(), access) };
         }
         self.data.as_ptr()
@@ -306,13 +306,13 @@ impl Memory {
     /// Its address on the device of its rank, if that has one.
     pub(crate) fn on_device(&self, access: Use) -> Option<Result<Address, DeviceError>> {
         let mirror = self.mirror.as_ref()?;
-        // SAFETY: the memory has these bytes. Who runs a kernel on it holds the engine's lock, and keeps
-        // others from writing it as it does for kernels of the host.
+        // SAFETY: the memory has these bytes. Who runs a kernel on it holds the engine's lock, and
+        // keeps others from writing it as it does for kernels of the host.
         Some(unsafe { mirror.on_device(self.data.as_ptr(), access) })
     }
 
-    /// The entries of this type that it holds from byte `skip` on, in the order of slices, in memory of
-    /// the device.
+    /// The entries of this type that it holds from byte `skip` on, in the order of slices, in
+    /// memory of the device.
     ///
     /// # Safety
     /// There are such entries, as many as the slices name.

@@ -1,5 +1,5 @@
-//! What can be seen of a program that runs: counters, profiles, plans, explanations, and whether all
-//! ranks run the same one.
+//! What can be seen of a program that runs: counters, profiles, plans, explanations, and whether
+//! all ranks run the same one.
 
 pub(crate) mod counters;
 pub(crate) mod explain;

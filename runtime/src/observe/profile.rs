@@ -120,8 +120,8 @@ impl Profile {
         }
     }
 
-    /// Records one run of a task of a window, of this region, name and kind, that began at `begin` and
-    /// ends now.
+    /// Records one run of a task of a window, of this region, name and kind, that began at `begin`
+    /// and ends now.
     pub(crate) fn record(&mut self, task: (&str, &str, TaskKind), begin: Instant, run: Run) {
         let lasted = begin.elapsed();
         self.within.others += lasted;

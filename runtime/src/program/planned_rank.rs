@@ -3,7 +3,8 @@
 //! [`plan_rank`] runs a program on one rank of many of which the others are not there. Tasks go
 //! the whole way to their schedules, structures are assembled, inspected and packed, and memory is
 //! taken; kernels are not run and nothing is exchanged. Every scalar reads as 1, so that a method
-//! that looks at one goes on. What the fused tasks would have done is noted: [`crate::PlannedTask`].
+//! that looks at one goes on. What the fused tasks would have done is noted:
+//! [`crate::PlannedTask`].
 
 use super::runtime::Runtime;
 use crate::comm::Absent;
@@ -164,8 +165,8 @@ mod tests {
         }
     }
 
-    /// The cuts that the analysis of a step of a stencil looks at: of an array through shifted views, and
-    /// of one of fewer rows that it is added to.
+    /// The cuts that the analysis of a step of a stencil looks at: of an array through shifted
+    /// views, and of one of fewer rows that it is added to.
     fn analyse_views(rank: usize, ranks: usize) -> usize {
         const N: usize = 1 << 14;
         let config = Config {

@@ -20,9 +20,9 @@ impl Drop for AbandonOnPanic<'_> {
     }
 }
 
-/// Runs `program` on `ranks` ranks of this process and returns what each rank returned, in the order
-/// of the ranks. Each is a thread, the first one the thread that calls, with a runtime of its own
-/// that is current while the program runs.
+/// Runs `program` on `ranks` ranks of this process and returns what each rank returned, in the
+/// order of the ranks. Each is a thread, the first one the thread that calls, with a runtime of its
+/// own that is current while the program runs.
 ///
 /// # Errors
 ///
@@ -72,8 +72,8 @@ fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// As [`run_on`], compiled once for all programs: `program` gets the number of the rank among those of
-/// this process too, and keeps what it returns.
+/// As [`run_on`], compiled once for all programs: `program` gets the number of the rank among those
+/// of this process too, and keeps what it returns.
 fn run_each(
     comms: Vec<Box<dyn Comm>>,
     config: &Config,

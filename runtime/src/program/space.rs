@@ -60,9 +60,9 @@ impl fmt::Debug for TaskName {
 ///
 /// A task says which blocks of stores it reads ([`NewTask::reads`]) and which it changes in place
 /// ([`NewTask::updates`]), and after which other tasks it comes ([`NewTask::after`]). Of two tasks
-/// that use the same elements, one of which changes them, the one that was issued later waits for the
-/// earlier one. On one thread tasks run in the order in which they were issued. The results are the
-/// same on any number of threads.
+/// that use the same elements, one of which changes them, the one that was issued later waits for
+/// the earlier one. On one thread tasks run in the order in which they were issued. The results are
+/// the same on any number of threads.
 ///
 /// ```
 /// use sparsefuse_runtime::{Runtime, Shape, TaskSpace, View};
@@ -95,19 +95,19 @@ impl fmt::Debug for TaskName {
 /// # Ok::<(), sparsefuse_runtime::Error>(())
 /// ```
 ///
-/// The function of a task must not call the runtime, so it issues no tasks of the window. One that has
-/// much to do says how many threads it needs ([`NewTask::threads`]), and divides its work among them
-/// with [`HostArgs::in_parts`], or spawns functions and waits for them ([`HostArgs::scope`]). One that
-/// does so and has not said it runs by itself, as do all tasks of its space with arguments of the same
-/// kinds.
-/// A task that fails, or panics, mars the blocks that it would have changed: later tasks that use any
-/// of their elements, or come after its name, fail with the first cause, all others run.
+/// The function of a task must not call the runtime, so it issues no tasks of the window. One that
+/// has much to do says how many threads it needs ([`NewTask::threads`]), and divides its work among
+/// them with [`HostArgs::in_parts`], or spawns functions and waits for them ([`HostArgs::scope`]).
+/// One that does so and has not said it runs by itself, as do all tasks of its space with arguments
+/// of the same kinds. A task that fails, or panics, mars the blocks that it would have changed:
+/// later tasks that use any of their elements, or come after its name, fail with the first cause,
+/// all others run.
 ///
 /// On several ranks every rank runs all tasks, on stores that each of them holds whole
 /// ([`Access::Block`]).
 ///
-/// The space holds a store of one element for each name. Issuing a task takes about a microsecond, and
-/// so does running one.
+/// The space holds a store of one element for each name. Issuing a task takes about a microsecond,
+/// and so does running one.
 #[derive(Debug)]
 pub struct TaskSpace {
     runtime: Runtime,
@@ -156,9 +156,10 @@ impl TaskSpace {
         self.new_task(Some(name.into()))
     }
 
-    /// Describes a task without a name, up to [`NewTask::run`]: one that is ordered by its blocks alone,
-    /// of which it must change at least one. It costs less than one with a name. Who reads the
-    /// blocks that it changes waits for it, and gets its failure; [`TaskSpace::wait_all`] does not.
+    /// Describes a task without a name, up to [`NewTask::run`]: one that is ordered by its blocks
+    /// alone, of which it must change at least one. It costs less than one with a name. Who reads
+    /// the blocks that it changes waits for it, and gets its failure; [`TaskSpace::wait_all`] does
+    /// not.
     ///
     /// ```
     /// use sparsefuse_runtime::{Runtime, Shape, TaskSpace};
@@ -295,17 +296,17 @@ impl<'a> NewTask<'a> {
     }
 
     /// Needs this many threads: the task begins when they are free, and its function has them for
-    /// [`HostArgs::in_parts`] and [`HostArgs::scope`]. Where no other task can run beside it, it has
-    /// all threads of the rank. Tasks behind it do not begin before it, unless it still waits for
-    /// other tasks.
+    /// [`HostArgs::in_parts`] and [`HostArgs::scope`]. Where no other task can run beside it, it
+    /// has all threads of the rank. Tasks behind it do not begin before it, unless it still waits
+    /// for other tasks.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
         self
     }
 
     /// Takes this many bytes of memory for itself while it runs, such as vectors that its function
-    /// allocates. They count towards [`Config::memory_limit`](crate::Config::memory_limit): the task
-    /// begins when they are free, and fails if they are not when no other task runs. Memory of
+    /// allocates. They count towards [`Config::memory_limit`](crate::Config::memory_limit): the
+    /// task begins when they are free, and fails if they are not when no other task runs. Memory of
     /// [`HostArgs::room`] counts by itself.
     pub fn scratch(mut self, bytes: usize) -> Self {
         self.scratch = bytes;
@@ -338,8 +339,8 @@ impl<'a> NewTask<'a> {
     ///
     /// # Errors
     ///
-    /// As [`Runtime::submit_host`], if it comes after a name that no task has, if it has no name and
-    /// changes no block, or if it needs more threads or bytes than the rank may have.
+    /// As [`Runtime::submit_host`], if it comes after a name that no task has, if it has no name
+    /// and changes no block, or if it needs more threads or bytes than the rank may have.
     pub fn run(
         self,
         function: impl FnOnce(&mut HostArgs<'_>) -> Result<(), Error> + Send + 'static,

@@ -38,8 +38,8 @@ pub struct Store {
     /// without locking the state. A window that is handed over says before it runs what will be
     /// here, and writes the same once more when it has run.
     partition: AtomicU64,
-    /// The word of what all ranks have around their rows, 0 where that is nothing: the same on all of
-    /// them, as the partition is.
+    /// The word of what all ranks have around their rows, 0 where that is nothing: the same on all
+    /// of them, as the partition is.
     around: AtomicU64,
     /// Handles that windows under way have, and the number of the last window that was handed over
     /// with this store; written and read under the window's lock only.
@@ -51,8 +51,8 @@ pub struct Store {
     /// the store asks without locking the state.
     is_derived_from: AtomicBool,
     state: Mutex<State>,
-    /// How programs gather by the contents that the window will have computed; so it is forgotten as
-    /// soon as a task that writes them is issued.
+    /// How programs gather by the contents that the window will have computed; so it is forgotten
+    /// as soon as a task that writes them is issued.
     gathers: Mutex<Vec<Gathers>>,
     /// Whether there are any.
     is_gathered_by: AtomicBool,
@@ -165,8 +165,8 @@ impl Store {
         self.runtime
     }
 
-    /// Says that these are entries that will be read by their structure again and again: already the
-    /// first task that does so packs them. It changes no result.
+    /// Says that these are entries that will be read by their structure again and again: already
+    /// the first task that does so packs them. It changes no result.
     pub fn pack_early(&self) {
         let is_plain = matches!(
             self.state().contents,
@@ -226,8 +226,8 @@ impl Store {
         self.partition.store(partition.word(), Ordering::Relaxed);
     }
 
-    /// Whether the task that wrote the store last has succeeded on all ranks or failed on all, since
-    /// they have talked about it.
+    /// Whether the task that wrote the store last has succeeded on all ranks or failed on all,
+    /// since they have talked about it.
     pub(crate) fn is_agreed(&self) -> bool {
         self.is_agreed.load(Ordering::Relaxed)
     }
@@ -249,8 +249,8 @@ impl Store {
         self.state().contents = contents;
     }
 
-    /// Takes what this rank holds, for a window that gives it back, or that nobody asks after. How it
-    /// is cut stays, since the program may be issuing the next window. Only by the engine.
+    /// Takes what this rank holds, for a window that gives it back, or that nobody asks after. How
+    /// it is cut stays, since the program may be issuing the next window. Only by the engine.
     pub(crate) fn take(&self) -> Contents {
         std::mem::replace(&mut self.state().contents, Contents::Unwritten)
     }
@@ -269,7 +269,8 @@ impl Store {
     }
 
     /// What the program gathers by that is about to gather by these indices: the
-    /// operation, and from how many elements or rows. Only where the program issues tasks, as keeping and forgetting it.
+    /// operation, and from how many elements or rows. Only where the program issues tasks, as
+    /// keeping and forgetting it.
     pub(crate) fn gather_by(&self, of: (&'static str, usize)) -> GatherBy {
         self.is_gathered_by.store(true, Ordering::Relaxed);
         let mut gathers = self.gathers();
@@ -312,7 +313,8 @@ impl Store {
         self.gathers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What `with` makes of the prospect of a packed form, which is kept until the store is written.
+    /// What `with` makes of the prospect of a packed form, which is kept until the store is
+    /// written.
     pub(crate) fn with_prospect<R>(&self, with: impl FnOnce(&mut Prospect) -> R) -> R {
         self.is_derived_from.store(true, Ordering::Relaxed);
         with(&mut self.state().prospect)

@@ -1,10 +1,10 @@
-//! Arguments of tasks, as a body declares them: what a task may do with each ([`Privilege`]), and how
-//! it is cut ([`Access`]).
+//! Arguments of tasks, as a body declares them: what a task may do with each ([`Privilege`]), and
+//! how it is cut ([`Access`]).
 //!
-//! Constraints are relations between arguments, one for each of them: all `Rows` arguments of a task
-//! are cut alike (`equal`), a `Whole` argument is not cut (`broadcast`), and an `image` follows from
-//! what another argument holds: ranges of elements, or indices of elements. Ranges and the indices
-//! within them are a *structure*; a body may have several.
+//! Constraints are relations between arguments, one for each of them: all `Rows` arguments of a
+//! task are cut alike (`equal`), a `Whole` argument is not cut (`broadcast`), and an `image`
+//! follows from what another argument holds: ranges of elements, or indices of elements. Ranges and
+//! the indices within them are a *structure*; a body may have several.
 
 use sparsefuse_kernels::ReduceOp;
 use std::ops::Range;
@@ -26,8 +26,8 @@ pub enum Privilege {
 pub enum Access {
     /// `equal`: cut along dimension 0 like all other `Rows` arguments.
     Rows,
-    /// `equal`, as the first `n` of `n + 1` elements of type `u64`, for `n` rows: with its neighbour
-    /// behind it, each encloses the range of elements that belong to its row.
+    /// `equal`, as the first `n` of `n + 1` elements of type `u64`, for `n` rows: with its
+    /// neighbour behind it, each encloses the range of elements that belong to its row.
     Ranges,
     /// `image` by range: the elements that the ranges of the piece's rows enclose.
     Within {
@@ -46,7 +46,8 @@ pub enum Access {
     Held,
     /// No relation: the elements that the argument's view sees, row by row, where they lie. Of host
     /// tasks alone. A block that is written has contents, which the function finds and changes in
-    /// place: other tasks may write other blocks of the store at the same time. The task is not cut.
+    /// place: other tasks may write other blocks of the store at the same time. The task is not
+    /// cut.
     Block,
     /// `broadcast`, element by element: a vector of this many, each of which is an argument of the
     /// kernel that it reduces into: the one that is named, and those after it.

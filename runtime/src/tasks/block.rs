@@ -1,8 +1,8 @@
 //! Blocks: parts of stores as the functions of host tasks see them, row by row, where they lie.
 //!
-//! The rows of a block lie at equal distances in memory, and between them may lie elements that other
-//! tasks write at the same time. So a block is never a slice of all that lies between its first and
-//! its last element; only rows are, and the whole of a block without gaps.
+//! The rows of a block lie at equal distances in memory, and between them may lie elements that
+//! other tasks write at the same time. So a block is never a slice of all that lies between its
+//! first and its last element; only rows are, and the whole of a block without gaps.
 #![expect(
     unsafe_code,
     reason = "the rows of a block are slices of memory of which other tasks write other parts"
@@ -108,8 +108,8 @@ unsafe impl<T: Sync> Sync for BlockRef<'_, T> {}
 
 impl<'a, T: Element> BlockRef<'a, T> {
     /// The block of an instance whose elements have the type `T`, which is not written while `'a`
-    /// lasts: `HostArgs::block` has compared the types, and a task that writes any of these elements
-    /// begins when this one has ended, or ends before it begins (`analysis/graph.rs`).
+    /// lasts: `HostArgs::block` has compared the types, and a task that writes any of these
+    /// elements begins when this one has ended, or ends before it begins (`analysis/graph.rs`).
     pub(crate) fn new(instance: &'a Instance, rows: BlockRows) -> Self {
         Self {
             first: instance
@@ -135,8 +135,8 @@ impl<'a, T: Element> BlockRef<'a, T> {
     #[must_use]
     pub fn row(&self, row: usize) -> &'a [T] {
         let first = self.first.wrapping_add(self.rows.offset(row));
-        // SAFETY: `BlockRows::within` has found all rows within the instance, which holds elements of
-        // this type and is not written here while `'a` lasts, as `BlockRef::new` says.
+        // SAFETY: `BlockRows::within` has found all rows within the instance, which holds elements
+        // of this type and is not written here while `'a` lasts, as `BlockRef::new` says.
         unsafe { std::slice::from_raw_parts(first, self.rows.columns) }
     }
 
@@ -146,8 +146,8 @@ impl<'a, T: Element> BlockRef<'a, T> {
         (0..self.rows.rows).map(move |row| block.row(row))
     }
 
-    /// All elements, row-major, if nothing lies between the rows: a block of whole rows, or a single
-    /// row.
+    /// All elements, row-major, if nothing lies between the rows: a block of whole rows, or a
+    /// single row.
     #[must_use]
     pub fn as_slice(&self) -> Option<&'a [T]> {
         let len = self.rows.contiguous()?;
@@ -172,10 +172,10 @@ unsafe impl<T: Sync> Sync for BlockMut<'_, T> {}
 
 impl<'a, T: Element> BlockMut<'a, T> {
     /// The block of an instance whose elements have the type `T`, and of which no one else reads or
-    /// writes these elements while `'a` lasts: `HostArgs::block_mut` has compared the types and gives
-    /// each block once, the arguments of a task that writes share no element (`tasks/check.rs`),
-    /// other tasks that use any of these elements come before or after (`analysis/graph.rs`), and the
-    /// program has no handle of the instance (`Frame::make_unique`).
+    /// writes these elements while `'a` lasts: `HostArgs::block_mut` has compared the types and
+    /// gives each block once, the arguments of a task that writes share no element
+    /// (`tasks/check.rs`), other tasks that use any of these elements come before or after
+    /// (`analysis/graph.rs`), and the program has no handle of the instance (`Frame::make_unique`).
     pub(crate) fn new(instance: &'a Instance, rows: BlockRows) -> Self {
         Self {
             first: instance
@@ -221,8 +221,8 @@ impl<'a, T: Element> BlockMut<'a, T> {
     #[must_use]
     pub fn row_mut(&mut self, row: usize) -> &mut [T] {
         let first = self.first.wrapping_add(self.rows.offset(row));
-        // SAFETY: `BlockRows::within` has found all rows within the instance, which holds elements of
-        // this type that are this block's alone, as `BlockMut::new` says; the block is borrowed
+        // SAFETY: `BlockRows::within` has found all rows within the instance, which holds elements
+        // of this type that are this block's alone, as `BlockMut::new` says; the block is borrowed
         // mutably.
         unsafe { std::slice::from_raw_parts_mut(first, self.rows.columns) }
     }
@@ -238,8 +238,8 @@ impl<'a, T: Element> BlockMut<'a, T> {
         })
     }
 
-    /// All elements, row-major, for writing, if nothing lies between the rows: a block of whole rows,
-    /// or a single row.
+    /// All elements, row-major, for writing, if nothing lies between the rows: a block of whole
+    /// rows, or a single row.
     #[must_use]
     pub fn as_mut_slice(&mut self) -> Option<&mut [T]> {
         let len = self.rows.contiguous()?;

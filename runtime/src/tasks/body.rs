@@ -19,11 +19,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// What all tasks of a kind share.
 ///
 /// Bodies that have name, kernel and declarations in common are one body, however often they are
-/// made: the runtime remembers what it has analysed by the bodies of a window. A body is kept for the
-/// whole process, so numbers that change belong in parameters, not in kernels; and finding it again
-/// takes about as long as writing its kernel, so hot paths keep it, as in a `static` [`OnceLock`].
-/// [`Body::new`] is enough for arithmetic and reductions;
-/// [`Body::with_args`] declares the arguments of structures. A kernel comes from a
+/// made: the runtime remembers what it has analysed by the bodies of a window. A body is kept for
+/// the whole process, so numbers that change belong in parameters, not in kernels; and finding it
+/// again takes about as long as writing its kernel, so hot paths keep it, as in a `static`
+/// [`OnceLock`]. [`Body::new`] is enough for arithmetic and reductions; [`Body::with_args`]
+/// declares the arguments of structures. A kernel comes from a
 /// [`KernelBuilder`](sparsefuse_kernels::KernelBuilder), as for [`Runtime::submit`], or from its
 /// text form ([`sparsefuse_kernels::text`]):
 ///

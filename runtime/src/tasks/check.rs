@@ -192,8 +192,8 @@ fn view_of(arg: &Seen<'_>) -> View {
     arg.view.map_or_else(whole, |view| **view)
 }
 
-/// There is one range for each row of the domain, and so one element more; what lies within the same
-/// ranges lies in vectors of one length. Where an `x` that is gathered has two dimensions, the
+/// There is one range for each row of the domain, and so one element more; what lies within the
+/// same ranges lies in vectors of one length. Where an `x` that is gathered has two dimensions, the
 /// domain is one with as many columns.
 fn check_images(body: &Body, args: &[Seen<'_>], rows: Option<&Shape>) -> Result<(), Error> {
     for &number in &body.structured {

@@ -66,23 +66,24 @@ pub struct HostTask {
     pub launch: Option<Partition>,
     /// Bytes that this rank reads and writes besides the arguments, such as those of factors.
     pub bytes: usize,
-    /// How many threads the function needs, at most those of the rank: beside other tasks it has this
-    /// many, and begins when they are free. `None` for one that runs on one thread beside others, or by
-    /// itself where it has divided its work before.
+    /// How many threads the function needs, at most those of the rank: beside other tasks it has
+    /// this many, and begins when they are free. `None` for one that runs on one thread beside
+    /// others, or by itself where it has divided its work before.
     pub threads: Option<usize>,
     /// Bytes of memory that the function takes for itself while it runs, which count towards
     /// [`Config::memory_limit`](crate::Config::memory_limit): it begins when they are free.
     pub scratch: usize,
-    /// What is run. It runs later, on a thread of the rank, while the window is executed, perhaps at
-    /// once with host tasks that neither read what it writes nor write what it reads: it must not
-    /// call the runtime, and holds no handle of the runtime or of its stores. Its result is a
+    /// What is run. It runs later, on a thread of the rank, while the window is executed, perhaps
+    /// at once with host tasks that neither read what it writes nor write what it reads: it must
+    /// not call the runtime, and holds no handle of the runtime or of its stores. Its result is a
     /// function of what it reads and of what it has brought.
     pub function: Arc<HostFunction>,
-    /// Another variant of `function`, for one thread: it writes the same elements and sends the same
-    /// messages, but does not divide its work. It is called where the rank has one thread, where it
-    /// writes fewer elements than [`Config::parallel_threshold`](crate::Config::parallel_threshold),
-    /// and where at least as many host tasks as the rank has threads can run side by side. The result
-    /// must not depend on which is called.
+    /// Another variant of `function`, for one thread: it writes the same elements and sends the
+    /// same messages, but does not divide its work. It is called where the rank has one thread,
+    /// where it writes fewer elements than
+    /// [`Config::parallel_threshold`](crate::Config::parallel_threshold), and where at least as
+    /// many host tasks as the rank has threads can run side by side. The result must not depend on
+    /// which is called.
     pub serial: Option<Arc<HostFunction>>,
 }
 

@@ -25,8 +25,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub struct HostArgs<'a> {
     pub(crate) args: Vec<HostArg<'a>>,
-    /// The cuts of each argument, none where every rank has all rows; an empty list where that is so of
-    /// all of them.
+    /// The cuts of each argument, none where every rank has all rows; an empty list where that is
+    /// so of all of them.
     pub(crate) cuts: Vec<Option<Arc<[usize]>>>,
     /// The rows of the launch on this rank.
     pub(crate) rows: Range<usize>,
@@ -84,15 +84,15 @@ impl<'a> HostArgs<'a> {
         self.conversation.map_or(1, Conversation::ranks)
     }
 
-    /// The cuts of an argument: rank `r` has its rows from cut `r` to cut `r + 1`. `None` where every
-    /// rank has all rows, or there is no such argument.
+    /// The cuts of an argument: rank `r` has its rows from cut `r` to cut `r + 1`. `None` where
+    /// every rank has all rows, or there is no such argument.
     #[must_use]
     pub fn cuts(&self, number: usize) -> Option<&[usize]> {
         self.cuts.get(number)?.as_deref()
     }
 
-    /// The threads that the function has, for work that it divides among them in its own way. What runs
-    /// on them must not call the runtime.
+    /// The threads that the function has, for work that it divides among them in its own way. What
+    /// runs on them must not call the runtime.
     #[must_use]
     pub fn workers(&self) -> &Workers {
         self.note_division();
@@ -127,8 +127,8 @@ impl<'a> HostArgs<'a> {
         self.run_parts(parts, &work)
     }
 
-    /// As [`HostArgs::in_parts`], with parts that end at these elements, ascending, the last of which
-    /// is the end of all; `work` gets the number of each part.
+    /// As [`HostArgs::in_parts`], with parts that end at these elements, ascending, the last of
+    /// which is the end of all; `work` gets the number of each part.
     ///
     /// # Errors
     ///
@@ -175,8 +175,8 @@ impl<'a> HostArgs<'a> {
         }
     }
 
-    /// The rows of an argument that is read, of `row_len` elements, that this rank has by other cuts:
-    /// see [`HostArgs::recut`].
+    /// The rows of an argument that is read, of `row_len` elements, that this rank has by other
+    /// cuts: see [`HostArgs::recut`].
     ///
     /// # Errors
     ///
@@ -190,9 +190,10 @@ impl<'a> HostArgs<'a> {
         self.recut(self.read(number)?, row_len, self.cuts(number), wanted)
     }
 
-    /// Rows of `row_len` elements that this rank has by some cuts, of which `held` are those that it
-    /// has by others; without cuts, every rank has all rows. Where they are here on all ranks, that
-    /// is a part of `held`, else they come from the ranks that have them; so every rank must ask.
+    /// Rows of `row_len` elements that this rank has by some cuts, of which `held` are those that
+    /// it has by others; without cuts, every rank has all rows. Where they are here on all ranks,
+    /// that is a part of `held`, else they come from the ranks that have them; so every rank must
+    /// ask.
     ///
     /// # Errors
     ///
@@ -331,8 +332,8 @@ impl<'a> HostArgs<'a> {
         comm::elements(from, &sent)
     }
 
-    /// Sends `mine[r]` to each rank `r`, and returns what each rank sent here: for ranks that do not
-    /// know what the others want, as an [`Exchange`] does.
+    /// Sends `mine[r]` to each rank `r`, and returns what each rank sent here: for ranks that do
+    /// not know what the others want, as an [`Exchange`] does.
     ///
     /// # Errors
     ///
@@ -356,7 +357,8 @@ impl<'a> HostArgs<'a> {
 
     /// Lets every rank change the same elements, one after the other: `change` gets what the rank
     /// before this one has made of them, or on the first rank, for which it is told `true`, what
-    /// they are here. In the end all ranks have those of the last. A rank that is alone is the first.
+    /// they are here. In the end all ranks have those of the last. A rank that is alone is the
+    /// first.
     ///
     /// # Errors
     ///

@@ -1,13 +1,13 @@
 //! Tasks within a host task: functions that its function spawns, on the threads that it has, and
 //! waits for.
 //!
-//! They are local to the call: no window, no other rank and no later task sees them, so they need no
-//! names and no blocks, and may borrow what the function holds.
+//! They are local to the call: no window, no other rank and no later task sees them, so they need
+//! no names and no blocks, and may borrow what the function holds.
 //!
-//! The functions wait in a list under one lock. The threads that the task has take the last one that
-//! was spawned, run it outside of the lock, and sleep where the list is empty while others run, since
-//! those may spawn more. The last one to end wakes all, who find the list empty and nothing running,
-//! and leave. A function that panics has ended too.
+//! The functions wait in a list under one lock. The threads that the task has take the last one
+//! that was spawned, run it outside of the lock, and sleep where the list is empty while others
+//! run, since those may spawn more. The last one to end wakes all, who find the list empty and
+//! nothing running, and leave. A function that panics has ended too.
 
 use super::calling;
 use super::host_args::HostArgs;
@@ -67,8 +67,8 @@ impl fmt::Debug for Scope<'_, '_> {
 }
 
 impl HostArgs<'_> {
-    /// Calls a function that may spawn others ([`Scope::spawn`]), and waits until all have ended. They
-    /// run on the threads that the task has: those that it said it needs
+    /// Calls a function that may spawn others ([`Scope::spawn`]), and waits until all have ended.
+    /// They run on the threads that the task has: those that it said it needs
     /// ([`NewTask::threads`](crate::NewTask::threads)), or all of the rank where it runs by itself.
     /// They are ordered by nothing else, so a second step is a second scope. A scope within one of
     /// them runs on its thread alone.

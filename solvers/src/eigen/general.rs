@@ -1,8 +1,8 @@
-//! Eigenvalues of operators that need not be Hermitian: what is asked for, at which scale the method works,
-//! and what is claimed of what it found.
+//! Eigenvalues of operators that need not be Hermitian: what is asked for, at which scale the
+//! method works, and what is claimed of what it found.
 //!
-//! The vectors of a real operator are kept as real and imaginary parts up to the end, so that products are
-//! those of real vectors. What counts as converged is decided by true residuals.
+//! The vectors of a real operator are kept as real and imaginary parts up to the end, so that
+//! products are those of real vectors. What counts as converged is decided by true residuals.
 
 use super::block::{check_len, check_tolerance, norms};
 use super::gram_schmidt::SEED;
@@ -34,17 +34,17 @@ pub enum WhichComplex {
     LargestReal,
     /// Those with the smallest real part. SR.
     SmallestReal,
-    /// Those with the largest imaginary part: of a real operator, whose eigenvalues come in pairs, with the
-    /// largest absolute value of it. LI.
+    /// Those with the largest imaginary part: of a real operator, whose eigenvalues come in pairs,
+    /// with the largest absolute value of it. LI.
     LargestImaginary,
-    /// Those with the smallest imaginary part: of a real operator with the smallest absolute value of it,
-    /// and of those without one the largest. SI.
+    /// Those with the smallest imaginary part: of a real operator with the smallest absolute value
+    /// of it, and of those without one the largest. SI.
     SmallestImaginary,
 }
 
 impl WhichComplex {
-    /// What is smallest of the most wanted eigenvalue; where the first numbers are equal the second count,
-    /// so that the order of eigenvalues without imaginary parts is not left to chance.
+    /// What is smallest of the most wanted eigenvalue; where the first numbers are equal the second
+    /// count, so that the order of eigenvalues without imaginary parts is not left to chance.
     fn key(self, value: Complex<f64>, is_real: bool) -> [f64; 2] {
         let imaginary = if is_real { value.im.abs() } else { value.im };
         let first = match self {
@@ -63,10 +63,12 @@ impl WhichComplex {
 pub struct EigsOptions<'a, T> {
     /// Which eigenvalues are wanted: of the operator, or of the inverse that takes its place.
     pub which: WhichComplex,
-    /// The most basis vectors, at least `k` + 2, or all that there are; `None` for 2 k + 1, at least 20.
+    /// The most basis vectors, at least `k` + 2, or all that there are; `None` for 2 k + 1, at
+    /// least 20.
     pub ncv: Option<usize>,
-    /// An eigenvalue has converged when the residual is at most `tol` times its magnitude. What rounding
-    /// leaves is always enough: the precision of the element type times the norm of the operator.
+    /// An eigenvalue has converged when the residual is at most `tol` times its magnitude. What
+    /// rounding leaves is always enough: the precision of the element type times the norm of the
+    /// operator.
     pub tol: f64,
     /// The most restarts; `None` for ten times the number of rows, at most 10,000.
     pub max_iter: Option<usize>,
@@ -75,8 +77,8 @@ pub struct EigsOptions<'a, T> {
 }
 
 impl<T> EigsOptions<'_, T> {
-    /// The most basis vectors for `k` eigenvalues of an operator with `n` rows: [`EigsOptions::ncv`] or
-    /// its default.
+    /// The most basis vectors for `k` eigenvalues of an operator with `n` rows:
+    /// [`EigsOptions::ncv`] or its default.
     #[must_use]
     pub fn basis_len(&self, n: usize, k: usize) -> usize {
         basis_len(self.ncv, n, k)
@@ -84,7 +86,8 @@ impl<T> EigsOptions<'_, T> {
 }
 
 impl<T> Default for EigsOptions<'_, T> {
-    /// The eigenvalues of the largest magnitude, as accurate as rounding allows: `tol` is 0, as in SciPy.
+    /// The eigenvalues of the largest magnitude, as accurate as rounding allows: `tol` is 0, as in
+    /// SciPy.
     fn default() -> Self {
         Self {
             which: WhichComplex::default(),
@@ -111,12 +114,12 @@ impl<T> fmt::Debug for EigsOptions<'_, T> {
 /// Eigenvalues and eigenvectors that are complex, as those of a real operator may be.
 #[derive(Clone, Debug)]
 pub struct ComplexEigen<C> {
-    /// The eigenvalues, the most wanted first. As many as were asked for, converged or not; fewer only if
-    /// the operator gave something that is not a number. Of two that are conjugates of each other, as they
-    /// come of a real operator, the one with the positive imaginary part is first.
+    /// The eigenvalues, the most wanted first. As many as were asked for, converged or not; fewer
+    /// only if the operator gave something that is not a number. Of two that are conjugates of each
+    /// other, as they come of a real operator, the one with the positive imaginary part is first.
     pub values: Vec<Complex<f64>>,
-    /// Their vectors, of length 1. They are not orthogonal, and where an eigenvalue has fewer vectors than
-    /// it occurs, some are the same up to rounding.
+    /// Their vectors, of length 1. They are not orthogonal, and where an eigenvalue has fewer
+    /// vectors than it occurs, some are the same up to rounding.
     pub vectors: Vec<Vector<C>>,
     /// ‖A x - lambda x‖ of each, computed from the vectors at the end.
     pub residuals: Vec<f64>,
@@ -138,9 +141,9 @@ impl<C> ComplexEigen<C> {
     }
 }
 
-/// `k` eigenvalues and vectors of an operator that need not be Hermitian, by the Krylov-Schur method
-/// (G. W. Stewart, *A Krylov-Schur algorithm for large eigenproblems*, 2001). SciPy's `eigs`; for Hermitian
-/// operators [`eigsh`](super::eigsh()) takes fewer operations.
+/// `k` eigenvalues and vectors of an operator that need not be Hermitian, by the Krylov-Schur
+/// method (G. W. Stewart, *A Krylov-Schur algorithm for large eigenproblems*, 2001). SciPy's
+/// `eigs`; for Hermitian operators [`eigsh`](super::eigsh()) takes fewer operations.
 ///
 /// ```
 /// use sparsefuse_solvers::eigen::{EigsOptions, WhichComplex, eigs};
@@ -160,25 +163,25 @@ impl<C> ComplexEigen<C> {
 /// # Ok::<(), sparsefuse_runtime::Error>(())
 /// ```
 ///
-/// The complex eigenvalues of a real operator come in pairs of conjugates, which the method finds together
-/// and with real products. Where the last of the `k` is one of a pair, it is the one with the positive
-/// imaginary part, and the other is left out.
+/// The complex eigenvalues of a real operator come in pairs of conjugates, which the method finds
+/// together and with real products. Where the last of the `k` is one of a pair, it is the one with
+/// the positive imaginary part, and the other is left out.
 ///
-/// A step costs a product, and two passes over the basis, each with one reduction; a third where rounding
-/// asks for it. A restart costs a pass that reads `ncv` vectors and writes `k` and some more, and on the
-/// host about 25 `ncv`^3 operations. It holds `ncv` + 1 vectors, and while it restarts those of the smaller
-/// basis too.
+/// A step costs a product, and two passes over the basis, each with one reduction; a third where
+/// rounding asks for it. A restart costs a pass that reads `ncv` vectors and writes `k` and some
+/// more, and on the host about 25 `ncv`^3 operations. It holds `ncv` + 1 vectors, and while it
+/// restarts those of the smaller basis too.
 ///
-/// Residuals say how near the eigenvalues are to those of the operator only where the operator is nearly
-/// normal: an eigenvalue of a defective or nearly defective one may differ by much more, since a change of
-/// the operator by the residual moves it that far. Copies of a multiple eigenvalue are found as
-/// [`eigsh`](super::eigsh()) finds them.
+/// Residuals say how near the eigenvalues are to those of the operator only where the operator is
+/// nearly normal: an eigenvalue of a defective or nearly defective one may differ by much more,
+/// since a change of the operator by the residual moves it that far. Copies of a multiple
+/// eigenvalue are found as [`eigsh`](super::eigsh()) finds them.
 ///
 /// # Errors
 ///
-/// If the operator is not square, an entry is infinite or not a number, `k` is 0 or above the number of
-/// rows, `ncv` is below `k` + 2 and the number of rows, or above that number, `v0` has another length, is 0
-/// or is not finite, or the operator fails. Not to converge is no error.
+/// If the operator is not square, an entry is infinite or not a number, `k` is 0 or above the
+/// number of rows, `ncv` is below `k` + 2 and the number of rows, or above that number, `v0` has
+/// another length, is 0 or is not finite, or the operator fails. Not to converge is no error.
 pub fn eigs<T: Field>(
     a: &dyn LinearOperator<T>,
     k: usize,
@@ -201,9 +204,9 @@ pub fn eigs<T: Field>(
     Ok(multiplied(eigen, power))
 }
 
-/// The `k` eigenvalues of a matrix that are nearest to `sigma`, which may be complex, the nearest first: by
-/// [`eigs`] for the inverse of A - sigma I, which [`splu`](crate::preconditioners::splu) applies. Few products, each a solve with the
-/// factors.
+/// The `k` eigenvalues of a matrix that are nearest to `sigma`, which may be complex, the nearest
+/// first: by [`eigs`] for the inverse of A - sigma I, which [`splu`](crate::preconditioners::splu)
+/// applies. Few products, each a solve with the factors.
 ///
 /// ```
 /// use num_complex::Complex;
@@ -219,13 +222,13 @@ pub fn eigs<T: Field>(
 /// # Ok::<(), sparsefuse_runtime::Error>(())
 /// ```
 ///
-/// [`WhichComplex`] speaks of the inverse's eigenvalues 1 / (lambda - sigma). A complex `sigma` makes a
-/// complex matrix of a real one, and then no pair is found together.
+/// [`WhichComplex`] speaks of the inverse's eigenvalues 1 / (lambda - sigma). A complex `sigma`
+/// makes a complex matrix of a real one, and then no pair is found together.
 ///
 /// # Errors
 ///
-/// As [`eigs`], and if `sigma` is not finite, A - sigma I is singular, sigma being an eigenvalue, or memory
-/// for its factors runs out.
+/// As [`eigs`], and if `sigma` is not finite, A - sigma I is singular, sigma being an eigenvalue,
+/// or memory for its factors runs out.
 pub fn eigs_near<T: Field>(
     a: &Csr<T>,
     sigma: impl Into<Complex<f64>>,
@@ -374,7 +377,8 @@ fn of_length_1<T: Field>(vectors: &[Parts<T>]) -> Result<Vec<Parts<T>>, Error> {
     Ok(pairs.map(|(x, length)| x.scaled(1.0 / length)).collect())
 }
 
-/// Counts only what true residuals confirm, beside the size of the operator and what rounding leaves of it.
+/// Counts only what true residuals confirm, beside the size of the operator and what rounding
+/// leaves of it.
 fn judged<C>(
     mut eigen: ComplexEigen<C>,
     size_of_a: f64,
@@ -394,8 +398,8 @@ fn judged<C>(
     eigen
 }
 
-/// What was found of an operator divided by 2^`power`, of the operator. Nothing is claimed of numbers that
-/// overflow.
+/// What was found of an operator divided by 2^`power`, of the operator. Nothing is claimed of
+/// numbers that overflow.
 fn multiplied<C>(mut eigen: ComplexEigen<C>, power: i32) -> ComplexEigen<C> {
     for value in &mut eigen.values {
         value.re = times_power_of(value.re, power);

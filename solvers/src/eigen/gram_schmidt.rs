@@ -1,8 +1,8 @@
-//! Orthonormal bases of Krylov spaces, for eigenvalues: where they start, what the next vector is without
-//! those before it, and other directions where there is none.
+//! Orthonormal bases of Krylov spaces, for eigenvalues: where they start, what the next vector is
+//! without those before it, and other directions where there is none.
 //!
-//! Each vector is orthogonalised against all of the basis as often as it takes, so that the basis is
-//! orthonormal to rounding: in the inner product x'y, or x'B y with a mass matrix B.
+//! Each vector is orthogonalised against all of the basis as often as it takes, so that the basis
+//! is orthonormal to rounding: in the inner product x'y, or x'B y with a mass matrix B.
 
 use super::block::{Products, norms, without};
 use super::mass::Inner;
@@ -53,9 +53,9 @@ pub(super) fn start<T: Field>(
     Ok(start * T::from_f64(1.0 / norm))
 }
 
-/// Takes away what a vector has of an orthonormal basis, by classical Gram-Schmidt: each pass is one
-/// reduction, of all inner products and the norm, and there are two, unless the second takes away
-/// much again. The norm after a pass follows from that before it by Pythagoras.
+/// Takes away what a vector has of an orthonormal basis, by classical Gram-Schmidt: each pass is
+/// one reduction, of all inner products and the norm, and there are two, unless the second takes
+/// away much again. The norm after a pass follows from that before it by Pythagoras.
 pub(super) fn orthogonalise<T: Field>(
     basis: &[Vector<T>],
     w: Vector<T>,
@@ -110,8 +110,8 @@ pub(super) fn square_of_length<T: Field>(square: &Scalar<T>) -> Result<f64, Erro
     Ok(if square < 0.0 { 0.0 } else { square })
 }
 
-/// A pseudo-random vector orthogonal to a basis, of length 1: another one for each number of directions
-/// that there have been.
+/// A pseudo-random vector orthogonal to a basis, of length 1: another one for each number of
+/// directions that there have been.
 pub(super) fn new_direction<T: Field>(
     basis: &[Vector<T>],
     directions: &mut u64,
@@ -124,7 +124,8 @@ pub(super) fn new_direction<T: Field>(
     }
 }
 
-/// The same in the inner product of a mass matrix; `None` where the basis has all vectors that there are.
+/// The same in the inner product of a mass matrix; `None` where the basis has all vectors that
+/// there are.
 pub(super) fn new_direction_in<T: Field>(
     inner: Inner<'_, T>,
     basis: &[Vector<T>],

@@ -1,15 +1,15 @@
 //! The Krylov-Schur method, for an operator of which nothing but products is known.
 //!
-//! The basis V of a Krylov space grows by a vector a step, by Arnoldi's method; on it the operator is the
-//! small matrix H = V'AV, and A V = V H + v b^T with the next basis vector v and couplings b. Where the
-//! space has become as large as it may, the Schur form H = Q T Q' is ordered so that the wanted
-//! eigenvalues come first, and its first columns give the basis V Q of a smaller space with the same
-//! property: the first rows and columns of T are its H, b^T Q its couplings (G. W. Stewart, *A Krylov-Schur
-//! algorithm for large eigenproblems*, 2001). This is mathematically what implicit restarts with exact
-//! shifts do (Sorensen 1992, ARPACK).
+//! The basis V of a Krylov space grows by a vector a step, by Arnoldi's method; on it the operator
+//! is the small matrix H = V'AV, and A V = V H + v b^T with the next basis vector v and couplings
+//! b. Where the space has become as large as it may, the Schur form H = Q T Q' is ordered so that
+//! the wanted eigenvalues come first, and its first columns give the basis V Q of a smaller space
+//! with the same property: the first rows and columns of T are its H, b^T Q its couplings (G. W.
+//! Stewart, *A Krylov-Schur algorithm for large eigenproblems*, 2001). This is mathematically what
+//! implicit restarts with exact shifts do (Sorensen 1992, ARPACK).
 //!
-//! Invariants: V has orthonormal columns to rounding; all of a real operator is real, since its Schur form
-//! is, and no restart cuts a pair of complex eigenvalues.
+//! Invariants: V has orthonormal columns to rounding; all of a real operator is real, since its
+//! Schur form is, and no restart cuts a pair of complex eigenvalues.
 
 use super::Search;
 use super::block::{sum_of_multiples, sums_of_multiples};
@@ -32,8 +32,8 @@ pub(super) struct Pair<T> {
     pub(super) vector: Parts<T>,
 }
 
-/// The wanted eigenvalues, the most wanted first; of two that are conjugates of each other the one with the
-/// positive imaginary part first.
+/// The wanted eigenvalues, the most wanted first; of two that are conjugates of each other the one
+/// with the positive imaginary part first.
 pub(super) struct Found<T> {
     pub(super) pairs: Vec<Pair<T>>,
     pub(super) converged: usize,
@@ -87,8 +87,8 @@ pub(super) fn find<T: Field>(
     }
 }
 
-/// How many vectors a restart keeps: ARPACK's rule. More than are wanted, the more the more of them have
-/// converged, so that the others do not stand still; and never one of a pair alone.
+/// How many vectors a restart keeps: ARPACK's rule. More than are wanted, the more the more of them
+/// have converged, so that the others do not stand still; and never one of a pair alone.
 fn kept(schur: &Schur, k: usize, ncv: usize, converged: usize) -> usize {
     let most = ncv - 1;
     let wanted = k + usize::from(schur.cuts_pair(k));
@@ -113,8 +113,8 @@ struct Space<'a, T> {
     projected: Matrix,
     /// v: the next basis vector, as long as the space can grow.
     next: Vector<T>,
-    /// b: what the products with the basis vectors have of v. All are 0 where the operator maps the space
-    /// to itself.
+    /// b: what the products with the basis vectors have of v. All are 0 where the operator maps the
+    /// space to itself.
     couplings: Coefficients,
     /// The largest norm of a product with a basis vector.
     largest: f64,

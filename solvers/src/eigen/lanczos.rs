@@ -7,9 +7,9 @@
 //! *Thick-restart Lanczos method for large symmetric eigenvalue problems*, 2000). This is
 //! mathematically what implicit restarts with exact shifts do (Sorensen 1992, ARPACK).
 //!
-//! With a mass matrix B the operator is B^-1 A, or the inverse of A - sigma B after B. It is Hermitian
-//! in the inner product x'B y, which takes the place of x'y: T = V'BAV (Ericsson and Ruhe, *The spectral
-//! transformation Lanczos method*, 1980).
+//! With a mass matrix B the operator is B^-1 A, or the inverse of A - sigma B after B. It is
+//! Hermitian in the inner product x'B y, which takes the place of x'y: T = V'BAV (Ericsson and
+//! Ruhe, *The spectral transformation Lanczos method*, 1980).
 //!
 //! Invariants: V has orthonormal columns to rounding, since each new vector is orthogonalised
 //! against all of them as often as it takes; T is real, with the elements that the theory has.
@@ -39,8 +39,8 @@ pub(super) struct Found<T> {
     pub(super) reason: StopReason,
 }
 
-/// The method: grow, look, restart. `order` gives the numbers of ascending eigenvalues, the most wanted
-/// first.
+/// The method: grow, look, restart. `order` gives the numbers of ascending eigenvalues, the most
+/// wanted first.
 pub(super) fn find<T: Field>(
     op: &'static str,
     a: &dyn LinearOperator<T>,
@@ -97,8 +97,8 @@ fn kept(k: usize, ncv: usize, converged: usize) -> usize {
     if kept == 1 && ncv > 3 { ncv / 2 } else { kept }
 }
 
-/// Ascending values that are equal up to rounding, where there are two or more of them. Values that are
-/// nothing but rounding beside the largest are equal too.
+/// Ascending values that are equal up to rounding, where there are two or more of them. Values that
+/// are nothing but rounding beside the largest are equal too.
 fn equal_values<T: Field>(values: &[f64]) -> Vec<Range<usize>> {
     let rounding = 10.0 * T::Real::EPSILON.to_f64();
     let largest = values
@@ -145,7 +145,8 @@ struct Lanczos<'a, T> {
     products: usize,
     /// The new directions that were made.
     directions: u64,
-    /// Whether the space has all vectors that there are: with a singular mass matrix fewer than rows.
+    /// Whether the space has all vectors that there are: with a singular mass matrix fewer than
+    /// rows.
     is_whole: bool,
 }
 
@@ -265,8 +266,9 @@ impl<'a, T: Field> Lanczos<'a, T> {
     /// Makes b's = 0 for all but the last of some eigenvectors s of T with equal eigenvalues, by a
     /// reflection: any orthonormal basis of their space is one of eigenvectors.
     ///
-    /// Of an eigenvalue that occurs more often than a restart keeps vectors, rounding always brings in
-    /// another copy. Without this, T would mix it with those that have converged, again and again.
+    /// Of an eigenvalue that occurs more often than a restart keeps vectors, rounding always brings
+    /// in another copy. Without this, T would mix it with those that have converged, again and
+    /// again.
     fn decouple(&self, vectors: &mut [Coefficients]) {
         let mut normal: Vec<f64> = vectors.iter().map(|s| self.coupling(s)).collect();
         let largest = normal
@@ -307,8 +309,8 @@ impl<'a, T: Field> Lanczos<'a, T> {
     }
 }
 
-/// The vector that a space with a mass matrix starts with, of length 1. One that is not finite is left to
-/// the first step.
+/// The vector that a space with a mass matrix starts with, of length 1. One that is not finite is
+/// left to the first step.
 fn start_in<T: Field>(
     op: &'static str,
     inner: Inner<'_, T>,

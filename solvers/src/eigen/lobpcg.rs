@@ -1,9 +1,9 @@
 //! Locally optimal block preconditioned conjugate gradients, for eigenvalues at one end.
 //!
 //! Each iteration looks for the best approximations in the space of three blocks: the present
-//! approximations X, the preconditioned residuals W, and P, what the last step was made of (Knyazev,
-//! *Toward the optimal preconditioned eigensolver*, 2001). The images of X and P under A and B are
-//! combined like X and P themselves, so the operators are applied to W alone.
+//! approximations X, the preconditioned residuals W, and P, what the last step was made of
+//! (Knyazev, *Toward the optimal preconditioned eigensolver*, 2001). The images of X and P under A
+//! and B are combined like X and P themselves, so the operators are applied to W alone.
 //!
 //! With a basis as it comes the method breaks down when the blocks become dependent. Here X and P
 //! are orthonormal as they are made, with the small matrices of the host (Hetmaniuk and Lehoucq,
@@ -36,7 +36,8 @@ const OP: &str = "lobpcg";
 pub struct LobpcgOptions<'a, T> {
     /// Whether the largest eigenvalues are wanted, and not the smallest.
     pub largest: bool,
-    /// An approximate inverse of A, Hermitian positive definite; helps for the smallest eigenvalues.
+    /// An approximate inverse of A, Hermitian positive definite; helps for the smallest
+    /// eigenvalues.
     pub preconditioner: Option<&'a dyn LinearOperator<T>>,
     /// B, Hermitian positive definite, for A x = lambda B x; `None` for the identity.
     pub mass: Option<&'a dyn LinearOperator<T>>,

@@ -1,5 +1,5 @@
-//! Mass matrices: B of A x = lambda B x, which is Hermitian and positive (semi)definite. Vectors are
-//! orthogonal in its inner product, x'B y.
+//! Mass matrices: B of A x = lambda B x, which is Hermitian and positive (semi)definite. Vectors
+//! are orthogonal in its inner product, x'B y.
 
 use super::{check_hermitian, scale};
 use crate::krylov::scaling::times_power_of_entries;
@@ -69,7 +69,8 @@ impl<T: Field> Mass<T> {
 pub(super) struct Inner<'a, T> {
     /// B.
     pub(super) mass: &'a Csr<T>,
-    /// Whether all vectors are images under the operator, which B does not map to 0 where it is singular.
+    /// Whether all vectors are images under the operator, which B does not map to 0 where it is
+    /// singular.
     pub(super) is_of_images: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Small square matrices on the host: reflections of their rows and columns, and systems of few rows.
+//! Small square matrices on the host: reflections of their rows and columns, and systems of few
+//! rows.
 //!
 //! Complex numbers in double precision; plain arithmetic and square roots alone, as of
 //! [`Hermitian`](super::hermitian::Hermitian) matrices.
@@ -104,8 +105,8 @@ impl Matrix {
     }
 }
 
-/// Householder's reflection I - tau v v', which maps some x to a multiple of the first unit vector, and
-/// so the first unit vector to a multiple of x.
+/// Householder's reflection I - tau v v', which maps some x to a multiple of the first unit vector,
+/// and so the first unit vector to a multiple of x.
 pub(super) struct Reflection {
     v: Coefficients,
     tau: f64,
@@ -133,8 +134,8 @@ impl Reflection {
     }
 }
 
-/// The solution of a system of few rows, by elimination with complete pivoting. Pivots below `least` are
-/// taken for it, as the rounding of the matrix could have made them.
+/// The solution of a system of few rows, by elimination with complete pivoting. Pivots below
+/// `least` are taken for it, as the rounding of the matrix could have made them.
 pub(super) fn solve(mut a: Matrix, b: &mut [Complex<f64>], least: f64) {
     let n = a.n;
     let mut order: Vec<usize> = (0..n).collect();

@@ -1,13 +1,14 @@
-//! Eigenvalues of operators, a few at one end of the spectrum, at both, or near a number; and singular
-//! values.
+//! Eigenvalues of operators, a few at one end of the spectrum, at both, or near a number; and
+//! singular values.
 //!
-//! Hermitian operators (real: symmetric ones) have methods of their own. [`eigsh`] is Lanczos's method
-//! with thick restarts, for operators of which nothing but products is known; [`eigsh_near`] is the same
-//! for the inverse of A - sigma I, and finds the eigenvalues near sigma. [`lobpcg()`] takes an
-//! approximate inverse instead of an exact one. All of them take a mass matrix B, for A x = lambda B x. [`svds`] finds singular values of operators of any shape.
+//! Hermitian operators (real: symmetric ones) have methods of their own. [`eigsh`] is Lanczos's
+//! method with thick restarts, for operators of which nothing but products is known; [`eigsh_near`]
+//! is the same for the inverse of A - sigma I, and finds the eigenvalues near sigma. [`lobpcg()`]
+//! takes an approximate inverse instead of an exact one. All of them take a mass matrix B, for A x
+//! = lambda B x. [`svds`] finds singular values of operators of any shape.
 //!
-//! [`eigs`] is the Krylov-Schur method for square operators that need not be Hermitian, and [`eigs_near`]
-//! the same for the inverse of A - sigma I.
+//! [`eigs`] is the Krylov-Schur method for square operators that need not be Hermitian, and
+//! [`eigs_near`] the same for the inverse of A - sigma I.
 //!
 //! All are array code: products with the operator, inner products, sums of multiples of vectors.
 //! The small dense problems between them are solved on the host, from inner products that have the
@@ -49,8 +50,8 @@ use sparsefuse_sparse::Csr;
 #[derive(Clone, Debug)]
 pub struct Eigen<T> {
     /// The eigenvalues, in ascending order. As many as were asked for, converged or not; fewer only
-    /// if the operator gave something that is not a number, or if so few are finite, of a mass matrix
-    /// that is singular.
+    /// if the operator gave something that is not a number, or if so few are finite, of a mass
+    /// matrix that is singular.
     pub values: Vec<f64>,
     /// Their vectors, orthonormal (with a mass matrix B, in its inner product).
     pub vectors: Vec<Vector<T>>,
@@ -108,8 +109,8 @@ fn check_hermitian<T>(op: &'static str, a: &dyn LinearOperator<T>) -> Result<(),
     }
 }
 
-/// The inverse of A + `shift` B, which factors apply, where B is I unless a mass matrix is given; `sigma`
-/// is the number near which eigenvalues were asked for.
+/// The inverse of A + `shift` B, which factors apply, where B is I unless a mass matrix is given;
+/// `sigma` is the number near which eigenvalues were asked for.
 fn inverse_of_shifted<T: Field>(
     op: &'static str,
     a: &Csr<T>,

@@ -1,5 +1,5 @@
-//! Complex vectors of real operators, as real and imaginary parts: their images are products with real
-//! vectors.
+//! Complex vectors of real operators, as real and imaginary parts: their images are products with
+//! real vectors.
 
 use super::block::norms;
 use crate::krylov::scalars::element;
@@ -11,8 +11,8 @@ use sparsefuse_runtime::Error;
 
 /// A vector.
 pub(super) struct Parts<T> {
-    /// All of it, where the operator or the vector is what the elements are: complex or real. Else the real
-    /// part.
+    /// All of it, where the operator or the vector is what the elements are: complex or real. Else
+    /// the real part.
     pub(super) real: Vector<T>,
     /// The imaginary part of a complex vector of a real operator.
     pub(super) imaginary: Option<Vector<T>>,

@@ -56,8 +56,8 @@ pub(super) fn divided<T>(a: &dyn LinearOperator<T>, power: i32) -> Scaled<'_, T>
     Scaled::new(a, -power / 2, -power - -power / 2)
 }
 
-/// What was found of an operator divided by 2^`of_a`, and a mass matrix divided by 2^`of_b`, an even
-/// power: of those that were asked for.
+/// What was found of an operator divided by 2^`of_a`, and a mass matrix divided by 2^`of_b`, an
+/// even power: of those that were asked for.
 pub(super) fn multiplied<T: Field>(mut eigen: Eigen<T>, of_a: i32, of_b: i32) -> Eigen<T> {
     for value in &mut eigen.values {
         *value = times_power_of(*value, of_a - of_b);

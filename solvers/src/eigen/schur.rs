@@ -1,14 +1,15 @@
-//! The Schur form of a small matrix on the host: A = Q T Q' with Q unitary and T triangular. Its first
-//! columns span spaces that the matrix maps to themselves, and its blocks can be brought into any order.
+//! The Schur form of a small matrix on the host: A = Q T Q' with Q unitary and T triangular. Its
+//! first columns span spaces that the matrix maps to themselves, and its blocks can be brought into
+//! any order.
 //!
-//! T of a real matrix is real, and so is Q: a pair of complex eigenvalues is a block of two rows on the
-//! diagonal. That costs nothing here, since the elements are complex numbers with imaginary parts of 0,
-//! and Francis's sweeps with two shifts serve complex matrices too (Golub and Van Loan, *Matrix
-//! Computations*, sections 7.4 to 7.6). What differs is which blocks are split in two.
+//! T of a real matrix is real, and so is Q: a pair of complex eigenvalues is a block of two rows on
+//! the diagonal. That costs nothing here, since the elements are complex numbers with imaginary
+//! parts of 0, and Francis's sweeps with two shifts serve complex matrices too (Golub and Van Loan,
+//! *Matrix Computations*, sections 7.4 to 7.6). What differs is which blocks are split in two.
 //!
-//! Numbers are in double precision, whatever the elements of the large vectors are; plain arithmetic and
-//! square roots alone, so that every machine and every rank computes the same bits. Their squares have to
-//! be within the range of doubles, which [`scale`](super::scale) sees to.
+//! Numbers are in double precision, whatever the elements of the large vectors are; plain
+//! arithmetic and square roots alone, so that every machine and every rank computes the same bits.
+//! Their squares have to be within the range of doubles, which [`scale`](super::scale) sees to.
 
 use super::hermitian::Coefficients;
 use super::matrix::{Matrix, Reflection, solve};
@@ -86,8 +87,8 @@ impl Schur {
         n > 0 && n < self.len() && self.t.at(n, n - 1) != Complex::ZERO
     }
 
-    /// The eigenvalues in the order of the diagonal; of the pairs of a real matrix first the one with the
-    /// positive imaginary part.
+    /// The eigenvalues in the order of the diagonal; of the pairs of a real matrix first the one
+    /// with the positive imaginary part.
     pub(super) fn values(&self) -> Vec<Complex<f64>> {
         let blocks = self.blocks(0);
         let pairs = blocks.map(|block| (self.value(block), block.len));
@@ -96,8 +97,8 @@ impl Schur {
         pairs.flat_map(both).collect()
     }
 
-    /// The eigenvector of the eigenvalue at a place of the diagonal, of length 1: of (T - lambda) y = 0 by
-    /// substitution, and then Q y.
+    /// The eigenvector of the eigenvalue at a place of the diagonal, of length 1: of (T - lambda) y
+    /// = 0 by substitution, and then Q y.
     pub(super) fn eigenvector(&self, place: usize) -> Coefficients {
         let blocks: Vec<Block> = self.blocks(0).collect();
         let own = blocks.iter().position(|block| place < block.end());
@@ -124,9 +125,9 @@ impl Schur {
         z.into_iter().map(part).collect()
     }
 
-    /// Brings the blocks into the order of the keys of their eigenvalues, the smallest first. The key of a
-    /// number is that of its conjugate where the matrix is real. Neighbours that are equal up to rounding
-    /// may stay as they are.
+    /// Brings the blocks into the order of the keys of their eigenvalues, the smallest first. The
+    /// key of a number is that of its conjugate where the matrix is real. Neighbours that are equal
+    /// up to rounding may stay as they are.
     pub(super) fn order(&mut self, key: impl Fn(Complex<f64>) -> [f64; 2]) {
         let mut place = 0;
         while place < self.len() {
@@ -195,8 +196,8 @@ impl Schur {
         size(self.t.at(row, row - 1)) <= f64::EPSILON * scale
     }
 
-    /// Francis's sweep over three rows or more: two steps of QR with the eigenvalues of the last block of
-    /// two rows as shifts, of which sum and product are enough.
+    /// Francis's sweep over three rows or more: two steps of QR with the eigenvalues of the last
+    /// block of two rows as shifts, of which sum and product are enough.
     fn sweep(&mut self, rows: Range<usize>, is_exceptional: bool) {
         let (start, end) = (rows.start, rows.end);
         let h = |row: usize, column: usize| self.t.at(row, column);
@@ -227,8 +228,8 @@ impl Schur {
         }
     }
 
-    /// T becomes H T H, Q becomes Q H, for a reflection H of the rows from `first` on. The rows from `end`
-    /// on are 0 in the columns that it changes.
+    /// T becomes H T H, Q becomes Q H, for a reflection H of the rows from `first` on. The rows
+    /// from `end` on are 0 in the columns that it changes.
     fn reflect(&mut self, first: usize, reflection: &Reflection, end: usize) {
         let n = self.len();
         let left = first.saturating_sub(1);
@@ -244,7 +245,8 @@ impl Schur {
         if below == Complex::ZERO || (self.is_real && root.im != 0.0) {
             return;
         }
-        // lambda - d of the eigenvalue that is farther from d; the other difference may be rounding.
+        // lambda - d of the eigenvalue that is farther from d; the other difference may be
+        // rounding.
         let along = distance + root;
         let against = distance - root;
         let farther = if size(along) > size(against) {
@@ -258,8 +260,8 @@ impl Schur {
         self.t.set(start + 1, start, Complex::ZERO);
     }
 
-    /// (a - d) / 2 and the square root of its square + b c, for a block (a b; c d): its eigenvalues are
-    /// the mean of a and d plus and minus that root.
+    /// (a - d) / 2 and the square root of its square + b c, for a block (a b; c d): its eigenvalues
+    /// are the mean of a and d plus and minus that root.
     fn halves(&self, start: usize) -> (Complex<f64>, Complex<f64>) {
         let t = |row: usize, column: usize| self.t.at(start + row, start + column);
         let distance = (t(0, 0) - t(1, 1)) * 0.5;
@@ -303,10 +305,11 @@ impl Schur {
         }
     }
 
-    /// Swaps two neighbouring blocks A and B: with A X - X B = C of the block C above B, the columns of
-    /// (-X; I) span the space of B's eigenvalues, and reflections that make them triangular bring it to the
-    /// front (Bai and Demmel, *On swapping diagonal blocks in real Schur form*, 1993). Gives false, and
-    /// leaves them as they are, where they are so close that rounding would change them.
+    /// Swaps two neighbouring blocks A and B: with A X - X B = C of the block C above B, the
+    /// columns of (-X; I) span the space of B's eigenvalues, and reflections that make them
+    /// triangular bring it to the front (Bai and Demmel, *On swapping diagonal blocks in real Schur
+    /// form*, 1993). Gives false, and leaves them as they are, where they are so close that
+    /// rounding would change them.
     fn swap(&mut self, a: Block, b: Block) -> bool {
         let (start, n) = (a.start, a.len + b.len);
         let mut columns = self.space_of_second(a, b);
@@ -382,8 +385,8 @@ impl Schur {
         columns
     }
 
-    /// The elements of an eigenvector in the rows of a block, from those below it. Numbers that grow, as
-    /// they do where eigenvalues are equal, make all of them smaller.
+    /// The elements of an eigenvector in the rows of a block, from those below it. Numbers that
+    /// grow, as they do where eigenvalues are equal, make all of them smaller.
     fn substitute(&self, block: Block, value: Complex<f64>, y: &mut [Complex<f64>]) {
         const LARGE: f64 = 1e60;
         let mut matrix = Matrix::zeros(block.len);
@@ -448,8 +451,8 @@ mod tests {
         })
     }
 
-    /// A Q = Q T with Q unitary and T of its form, and A z = lambda z of all eigenvectors, relative to the
-    /// largest element.
+    /// A Q = Q T with Q unitary and T of its form, and A z = lambda z of all eigenvectors, relative
+    /// to the largest element.
     fn check_form(what: &str, a: &Matrix, schur: &Schur) {
         let n = a.n_rows();
         let limit = 2e-15 * n as f64;

@@ -1,5 +1,5 @@
-//! Eigenvalues of Hermitian operators: what is asked for, at which scale the method works, and what is
-//! claimed of what it found.
+//! Eigenvalues of Hermitian operators: what is asked for, at which scale the method works, and what
+//! is claimed of what it found.
 
 use super::block::{
     Products, check_len, check_tolerance, images, norms, residuals, sums_of_multiples,
@@ -73,14 +73,14 @@ pub struct EigshOptions<'a, T> {
     pub max_iter: Option<usize>,
     /// The vector to start from; `None` for a pseudo-random one, which is always the same.
     pub v0: Option<&'a Vector<T>>,
-    /// B of the generalised problem A x = lambda B x, Hermitian and positive definite; `None` for I. To
-    /// [`eigsh_near`] it may be singular, as a mass matrix without mass in some unknowns is.
+    /// B of the generalised problem A x = lambda B x, Hermitian and positive definite; `None` for
+    /// I. To [`eigsh_near`] it may be singular, as a mass matrix without mass in some unknowns is.
     pub mass: Option<&'a Csr<T>>,
 }
 
 impl<T> EigshOptions<'_, T> {
-    /// The most basis vectors for `k` eigenvalues of an operator with `n` rows: [`EigshOptions::ncv`]
-    /// or its default.
+    /// The most basis vectors for `k` eigenvalues of an operator with `n` rows:
+    /// [`EigshOptions::ncv`] or its default.
     #[must_use]
     pub fn basis_len(&self, n: usize, k: usize) -> usize {
         basis_len(self.ncv, n, k)
@@ -133,14 +133,14 @@ impl<T> fmt::Debug for EigshOptions<'_, T> {
 ///
 /// A step costs a product, and two passes over the basis, each with one reduction; a third where
 /// rounding asks for it. A restart costs a pass that reads `ncv` vectors and writes `k` and some
-/// more. It holds `ncv` + 1 vectors, and while it restarts those of the smaller basis too. With a mass
-/// matrix B a step also costs a solve with its sparse LU factors, which every rank holds, and two or three
-/// products with B.
+/// more. It holds `ncv` + 1 vectors, and while it restarts those of the smaller basis too. With a
+/// mass matrix B a step also costs a solve with its sparse LU factors, which every rank holds, and
+/// two or three products with B.
 ///
-/// In exact arithmetic a Krylov space has one vector of each eigenspace. Where the space cannot grow
-/// the method goes on with a new direction, and rounding does the same more slowly, so that multiple
-/// eigenvalues are mostly found as often as they occur; but a tolerance that is met early leaves
-/// copies out. [`lobpcg`](super::lobpcg()) finds up to as many copies as it has vectors.
+/// In exact arithmetic a Krylov space has one vector of each eigenspace. Where the space cannot
+/// grow the method goes on with a new direction, and rounding does the same more slowly, so that
+/// multiple eigenvalues are mostly found as often as they occur; but a tolerance that is met early
+/// leaves copies out. [`lobpcg`](super::lobpcg()) finds up to as many copies as it has vectors.
 ///
 /// A matrix that some of its entries show not to be Hermitian is refused, as [`cg`](crate::cg())
 /// refuses it; of other operators nothing is known.
@@ -148,10 +148,10 @@ impl<T> fmt::Debug for EigshOptions<'_, T> {
 /// # Errors
 ///
 /// If the operator is not square, an entry is infinite or not a number, `k` is 0 or not below the
-/// number of rows, `ncv` is not above `k` or above the number of rows, `v0` has another length, is 0
-/// or is not finite, or the operator fails; if the mass matrix has another shape or runtime, is not
-/// Hermitian or finite, or gives a vector no length. Not to converge is no error. [`eigsh`] also
-/// fails if the mass matrix is singular, or memory for its factors runs out.
+/// number of rows, `ncv` is not above `k` or above the number of rows, `v0` has another length, is
+/// 0 or is not finite, or the operator fails; if the mass matrix has another shape or runtime, is
+/// not Hermitian or finite, or gives a vector no length. Not to converge is no error. [`eigsh`]
+/// also fails if the mass matrix is singular, or memory for its factors runs out.
 pub fn eigsh<T: Field>(
     a: &dyn LinearOperator<T>,
     k: usize,
@@ -184,8 +184,8 @@ pub fn eigsh<T: Field>(
 }
 
 /// The `k` eigenvalues of a Hermitian matrix that are nearest to `sigma`, by [`eigsh`] for the
-/// inverse of A - sigma I, which [`splu`](crate::preconditioners::splu) applies: few products, each a
-/// solve with the factors.
+/// inverse of A - sigma I, which [`splu`](crate::preconditioners::splu) applies: few products, each
+/// a solve with the factors.
 ///
 /// ```
 /// use sparsefuse_solvers::eigen::{EigshOptions, eigsh_near};
@@ -201,8 +201,8 @@ pub fn eigsh<T: Field>(
 /// [`Which`] speaks of the inverse's eigenvalues 1 / (lambda - sigma): of its algebraically largest
 /// ones, say, those next above `sigma`.
 ///
-/// With a mass matrix, the lowest frequencies of a structure: its stiffness and masses here are those of a
-/// chain between two walls, whose last mass is 0.
+/// With a mass matrix, the lowest frequencies of a structure: its stiffness and masses here are
+/// those of a chain between two walls, whose last mass is 0.
 ///
 /// ```
 /// use sparsefuse_solvers::eigen::{EigshOptions, eigsh_near};
@@ -221,8 +221,8 @@ pub fn eigsh<T: Field>(
 ///
 /// # Errors
 ///
-/// As [`eigsh`], and if A - sigma I is singular, sigma being an eigenvalue, or memory for its factors
-/// runs out.
+/// As [`eigsh`], and if A - sigma I is singular, sigma being an eigenvalue, or memory for its
+/// factors runs out.
 pub fn eigsh_near<T: Field>(
     a: &Csr<T>,
     sigma: f64,
@@ -243,9 +243,9 @@ pub fn eigsh_near<T: Field>(
     })
 }
 
-/// As [`eigsh_near`], for any operator that applies the inverse of A - sigma I, or of A - sigma B with a
-/// mass matrix: factors of another kind, or a solver, which has to be as accurate as the eigenvalues are
-/// meant to be.
+/// As [`eigsh_near`], for any operator that applies the inverse of A - sigma I, or of A - sigma B
+/// with a mass matrix: factors of another kind, or a solver, which has to be as accurate as the
+/// eigenvalues are meant to be.
 ///
 /// # Errors
 ///
@@ -300,8 +300,8 @@ impl Scales {
     }
 }
 
-/// By the inverse of A - sigma B, at a scale that suits the method. Where the rounding of sigma hides
-/// A, nothing has converged: the inverse is that of -sigma B.
+/// By the inverse of A - sigma B, at a scale that suits the method. Where the rounding of sigma
+/// hides A, nothing has converged: the inverse is that of -sigma B.
 fn by_inverse<T: Field>(
     a: &dyn LinearOperator<T>,
     mass: Option<&Csr<T>>,
@@ -323,7 +323,8 @@ fn by_inverse<T: Field>(
                 is_of_images: true,
             };
             let mut found = find(OP, &operator, Some(inner), search, order)?;
-            // An image has nothing of what a singular mass matrix maps to 0 and no step would notice.
+            // An image has nothing of what a singular mass matrix maps to 0 and no step would
+            // notice.
             found.vectors = images(&operator, &found.vectors)?;
             found
         }

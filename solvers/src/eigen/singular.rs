@@ -1,9 +1,11 @@
-//! Singular values and vectors of an operator of any shape, a few of the largest or of the smallest.
+//! Singular values and vectors of an operator of any shape, a few of the largest or of the
+//! smallest.
 //!
-//! They are found as eigenvalues of A'A or A A', whichever is smaller, by Lanczos's method ([`eigsh`]):
-//! each product is one with the operator and one with its adjoint. The images of the vectors that are
-//! found are the vectors on the other side, and their lengths the singular values, which have more digits
-//! than the roots of the eigenvalues. SciPy's `svds` does the same by default.
+//! They are found as eigenvalues of A'A or A A', whichever is smaller, by Lanczos's method
+//! ([`eigsh`]): each product is one with the operator and one with its adjoint. The images of the
+//! vectors that are found are the vectors on the other side, and their lengths the singular values,
+//! which have more digits than the roots of the eigenvalues. SciPy's `svds` does the same by
+//! default.
 
 use super::block::{Products, norms, residuals, without};
 use super::{EigshOptions, eigsh, scale};
@@ -28,13 +30,15 @@ pub struct Singular<T> {
     pub left: Vec<Vector<T>>,
     /// The right singular vectors, as long as the operator has columns.
     pub right: Vec<Vector<T>>,
-    /// What is left of A v = s u and A'u = s v: the norm of the one that does not hold by construction.
+    /// What is left of A v = s u and A'u = s v: the norm of the one that does not hold by
+    /// construction.
     pub residuals: Vec<f64>,
     /// How many have converged.
     pub converged: usize,
     /// Restarts of Lanczos's method.
     pub iterations: usize,
-    /// Products with the operator, and as many with its adjoint, before the residuals were computed.
+    /// Products with the operator, and as many with its adjoint, before the residuals were
+    /// computed.
     pub products: usize,
     /// Why the method stopped.
     pub reason: StopReason,
@@ -67,18 +71,19 @@ impl<T> Singular<T> {
 /// # Ok::<(), sparsefuse_runtime::Error>(())
 /// ```
 ///
-/// The options are those of [`eigsh`] for the squares of the singular values. Squares halve the digits of
-/// what is small: a singular value of less than 1e-8 of the largest one (1e-4 in single precision) is
-/// known to that accuracy only, and where it is 0 its vector on the other side is any that is orthogonal
-/// to the others.
+/// The options are those of [`eigsh`] for the squares of the singular values. Squares halve the
+/// digits of what is small: a singular value of less than 1e-8 of the largest one (1e-4 in single
+/// precision) is known to that accuracy only, and where it is 0 its vector on the other side is any
+/// that is orthogonal to the others.
 ///
-/// A step costs a product with the operator and one with the adjoint, which a [`Csr`](sparsefuse_sparse::Csr)
-/// makes once and keeps, and what a step of [`eigsh`] costs, with vectors of the shorter side.
+/// A step costs a product with the operator and one with the adjoint, which a
+/// [`Csr`](sparsefuse_sparse::Csr) makes once and keeps, and what a step of [`eigsh`] costs, with
+/// vectors of the shorter side.
 ///
 /// # Errors
 ///
-/// If `k` is 0 or not below the smaller of the numbers of rows and columns, the operator has no adjoint or
-/// fails, or the options do not fit. Not to converge is no error.
+/// If `k` is 0 or not below the smaller of the numbers of rows and columns, the operator has no
+/// adjoint or fails, or the options do not fit. Not to converge is no error.
 pub fn svds<T: Field>(
     a: &dyn LinearOperator<T>,
     k: usize,
@@ -155,9 +160,9 @@ impl<T: Field> Gram<'_, T> {
         }
     }
 
-    /// The lengths of the images of some orthonormal vectors, in descending order, the vectors, and the
-    /// images divided by them; where rounding is all that there is of an image, a vector that is orthogonal
-    /// to the others.
+    /// The lengths of the images of some orthonormal vectors, in descending order, the vectors, and
+    /// the images divided by them; where rounding is all that there is of an image, a vector that
+    /// is orthogonal to the others.
     fn both_sides(&self, found: &[Vector<T>]) -> Result<Sides<T>, Error> {
         let images = found.iter().map(|x| self.there(x));
         let images = images.collect::<Result<Vec<_>, Error>>()?;

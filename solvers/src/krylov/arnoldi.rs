@@ -23,9 +23,9 @@
 //! tells whether anything does.
 //!
 //! Invariants: `A Z = Q H` with Z what the products were made of (`z_k = u_k` or a preconditioned
-//! `u_k`), up to the last column, whose lowest element eta may be corrected in the next step; `U = Q
-//! T` with T upper triangular. Products of different basis vectors stay below the square root of
-//! the rounding error.
+//! `u_k`), up to the last column, whose lowest element eta may be corrected in the next step;
+//! `U = Q T` with T upper triangular. Products of different basis vectors stay below the square
+//! root of the rounding error.
 
 use super::orthogonality::Orthogonality;
 use super::projected::Projected;
@@ -48,16 +48,16 @@ const RATHER_SHORT: usize = 8 * SHORT;
 
 /// Vectors of zeros that fill up the tasks of short vectors.
 ///
-/// A task on k vectors is another one for each k, and is analysed for each. That takes about 14 us for
-/// each of the k vectors, for short ones ten times as long as the step, so in the first cycle of a
-/// method it would be most of the time. So tasks of short vectors take a multiple of a [`grain`]: their
-/// inner products with zeros are not looked at, and zeros with coefficient 0 change no bit of what they
-/// are subtracted from.
+/// A task on k vectors is another one for each k, and is analysed for each. That takes about 14 us
+/// for each of the k vectors, for short ones ten times as long as the step, so in the first cycle
+/// of a method it would be most of the time. So tasks of short vectors take a multiple of a
+/// [`grain`]: their inner products with zeros are not looked at, and zeros with coefficient 0
+/// change no bit of what they are subtracted from.
 #[derive(Clone)]
 pub(super) struct Zeros<T>(Vec<Vector<T>>);
 
-/// The number of which tasks on `count` vectors of this length take a multiple. It grows with the tasks,
-/// so that the analyses of a cycle are few however long it is.
+/// The number of which tasks on `count` vectors of this length take a multiple. It grows with the
+/// tasks, so that the analyses of a cycle are few however long it is.
 fn grain(len: usize, count: usize) -> usize {
     let of_count = count.next_power_of_two() / GROWTH;
     if len <= SHORT {
@@ -79,8 +79,8 @@ impl<T: Field> Zeros<T> {
         Self((0..count).map(zeros).collect())
     }
 
-    /// What the tasks on a basis of `k` vectors like this one lack; the first one, which has nothing to
-    /// subtract, is of a kind of its own in any case.
+    /// What the tasks on a basis of `k` vectors like this one lack; the first one, which has
+    /// nothing to subtract, is of a kind of its own in any case.
     fn beside(&self, k: usize, vector: &Vector<T>) -> &[Vector<T>] {
         if k == 0 {
             return &[];
@@ -95,8 +95,9 @@ impl<T: Field> Zeros<T> {
 /// The candidate for the next basis vector.
 enum Candidate<T> {
     Made(Vector<T>),
-    /// A vector, its coefficients in the basis, and the norm of what remains without them. No task is
-    /// issued for the candidate behind the last vector of a cycle, which the methods do not ask for.
+    /// A vector, its coefficients in the basis, and the norm of what remains without them. No task
+    /// is issued for the candidate behind the last vector of a cycle, which the methods do not ask
+    /// for.
     Remainder(Vector<T>, Vec<Complex<f64>>, f64),
 }
 
@@ -106,8 +107,8 @@ pub(super) struct Arnoldi<T> {
     basis: Vec<Vector<T>>,
     /// u, or what it is made of.
     candidate: Candidate<T>,
-    /// The residual that the space begins with, up to the end of the first step: if the caller of a solve
-    /// holds it too, as it may hold b, the window would be another one otherwise.
+    /// The residual that the space begins with, up to the end of the first step: if the caller of a
+    /// solve holds it too, as it may hold b, the window would be another one otherwise.
     start: Option<Vector<T>>,
     /// The columns of T.
     triangle: Vec<Vec<Complex<f64>>>,
@@ -148,8 +149,8 @@ impl<T: Field> Arnoldi<T> {
         u
     }
 
-    /// Takes the image w of the candidate. One reduction: of k + 2 inner products where the basis has
-    /// k vectors, 2 k + 3 where the candidate is orthogonalised again.
+    /// Takes the image w of the candidate. One reduction: of k + 2 inner products where the basis
+    /// has k vectors, 2 k + 3 where the candidate is orthogonalised again.
     pub(super) async fn step(&mut self, w: Vector<T>) -> Result<(), Error> {
         let u = self.candidate();
         let Products {

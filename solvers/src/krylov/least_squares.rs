@@ -49,8 +49,8 @@ pub(super) struct Estimates {
 }
 
 impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
-    /// Solves a problem by a method: checks the shapes, starts it, starts it again where it asks for
-    /// that, and finishes.
+    /// Solves a problem by a method: checks the shapes, starts it, starts it again where it asks
+    /// for that, and finishes.
     pub(super) async fn solve(
         method: Method,
         a: &'p dyn LinearOperator<T>,

@@ -31,8 +31,8 @@ pub fn minres<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solu
 /// it turns out that the residual is not as small. On a singular A with a b outside of its range
 /// it stops at a least-squares solution ([`StopReason::LeastSquares`]), where ‖A r‖ is at most
 /// eps^(3/4) ‖A‖ ‖r‖, as the tridiagonal matrix tells: behind it lies division by what rounding has
-/// left. Not by `rtol`: where A is regular, an r of its smallest eigenvalues has a small A r too. If
-/// rounding keeps A r from becoming as small, it is seen behind: x grows beyond bounds, and the
+/// left. Not by `rtol`: where A is regular, an r of its smallest eigenvalues has a small A r too.
+/// If rounding keeps A r from becoming as small, it is seen behind: x grows beyond bounds, and the
 /// residual does not fall as the recurrence has it. Then the solution is the x of the smallest A r.
 /// With a preconditioner the x that it stops at makes another norm least, and the reason is
 /// [`StopReason::Stagnation`].
@@ -172,7 +172,8 @@ struct Nearest<T> {
 }
 
 impl<T: Field> Nearest<T> {
-    /// Whether a later x, whose residual should be smaller by a tenth, is much larger and no better.
+    /// Whether a later x, whose residual should be smaller by a tenth, is much larger and no
+    /// better.
     async fn is_all_there_is(
         &self,
         stopping: &Stopping<'_, '_, T>,

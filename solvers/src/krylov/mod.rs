@@ -1,5 +1,5 @@
-//! Krylov methods, written as they stand in the textbook: one operation a line; and [`Method`], which
-//! of them, as a value with a name.
+//! Krylov methods, written as they stand in the textbook: one operation a line; and [`Method`],
+//! which of them, as a value with a name.
 
 mod bicg;
 mod bicgstab;
@@ -182,8 +182,8 @@ impl Method {
     }
 
     /// Refuses an operator that the method is not for, as [`Method::solve`] does: to ask before a
-    /// preconditioner is made. Looks at a sample of the entries where all of them would take long, and
-    /// keeps the answer with the matrix; every rank must ask.
+    /// preconditioner is made. Looks at a sample of the entries where all of them would take long,
+    /// and keeps the answer with the matrix; every rank must ask.
     ///
     /// ```
     /// use sparsefuse_solvers::Method;

@@ -1,8 +1,8 @@
 //! How orthogonal the vectors of a basis are, without computing it.
 //!
 //! Classical Gram-Schmidt takes w to `u = (w - Q h) / eta` with `h = Q'w` and, by Pythagoras,
-//! `eta^2 = w'w - h'h`. Where the basis is not quite orthonormal, `Q'Q = I + E`, what u misses follows
-//! from numbers that are known:
+//! `eta^2 = w'w - h'h`. Where the basis is not quite orthonormal, `Q'Q = I + E`, what u misses
+//! follows from numbers that are known:
 //!
 //! ```text
 //! Q'u = -(E h) / eta          and the rounding of w - Q h, divided by eta

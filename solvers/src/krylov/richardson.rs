@@ -26,8 +26,8 @@ pub fn richardson<T: Field>(
 /// Solves A x = b by x += M^-1 (b - A x): multigrid as a solver, with a multigrid preconditioner;
 /// the method of Jacobi, or of Gauss and Seidel, with theirs.
 ///
-/// Richardson (1910); Saad, *Iterative Methods for Sparse Linear Systems*, 2nd edition, section 4.1.
-/// One product and one inner product an iteration; holds x and r.
+/// Richardson (1910); Saad, *Iterative Methods for Sparse Linear Systems*, 2nd edition, section
+/// 4.1. One product and one inner product an iteration; holds x and r.
 ///
 /// ```
 /// use sparsefuse_dense::Vector;

@@ -286,8 +286,8 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         })
     }
 
-    /// Writes a checkpoint, if one is due: what the next iteration of the method begins with. At the
-    /// limit of iterations one is due, and ends them.
+    /// Writes a checkpoint, if one is due: what the next iteration of the method begins with. At
+    /// the limit of iterations one is due, and ends them.
     pub(super) fn save<const N: usize>(
         &mut self,
         (x, r): (&Vector<T>, &Vector<T>),

@@ -4,9 +4,9 @@
 //! Algorithm 10.4): what an elimination would put where the pattern has no place is dropped. A row
 //! needs the finished rows that its columns below the diagonal name.
 //!
-//! A row is worked on in a vector with an element for each column that the rank's rows span, so that a
-//! multiple of another row is subtracted without a search. What is subtracted where the row has no
-//! place is never read: a row begins with zeros in its places.
+//! A row is worked on in a vector with an element for each column that the rank's rows span, so
+//! that a multiple of another row is subtracted without a search. What is subtracted where the row
+//! has no place is never read: a row begins with zeros in its places.
 
 use super::pattern::{Pattern, Structure};
 use sparsefuse_kernels::Field;
@@ -250,9 +250,9 @@ impl<T: Field> Work<'_, T> {
         None
     }
 
-    /// As [`Work::general`], of a row only what stands from the diagonal on. The entry of a finished
-    /// row that mirrors that of L, behind which nothing is subtracted, is found where the last row
-    /// that needed it stopped: rows come in ascending order.
+    /// As [`Work::general`], of a row only what stands from the diagonal on. The entry of a
+    /// finished row that mirrors that of L, behind which nothing is subtracted, is found where the
+    /// last row that needed it stopped: rows come in ascending order.
     fn hermitian(
         &self,
         rows: Rows<'_, T>,

@@ -1,8 +1,8 @@
 //! Where the boundary of a problem lies, by the rows of its matrix.
 //!
-//! Beside a boundary on which the solution is 0, a row lacks the neighbour behind it, so its entries
-//! sum to what that neighbour's would be: with a coupling c to the neighbour on the other side, to
-//! c / e where the boundary is e steps away, and to 0 with a Neumann condition.
+//! Beside a boundary on which the solution is 0, a row lacks the neighbour behind it, so its
+//! entries sum to what that neighbour's would be: with a coupling c to the neighbour on the other
+//! side, to c / e where the boundary is e steps away, and to 0 with a Neumann condition.
 
 use super::grid::{Ends, Grid};
 use super::square::square;

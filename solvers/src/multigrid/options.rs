@@ -53,8 +53,8 @@ impl Smoother {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CoarseSolver {
     /// Exactly: by the inverse, a dense matrix that is made once, of at most 4000 rows. The product
-    /// with it is a task like any other, so the cycle stays in the window. Of a singular matrix, such
-    /// as that of a pure Neumann problem, it is the pseudo-inverse (Moore-Penrose).
+    /// with it is a task like any other, so the cycle stays in the window. Of a singular matrix,
+    /// such as that of a pure Neumann problem, it is the pseudo-inverse (Moore-Penrose).
     #[default]
     Inverse,
     /// Exactly: by sparse LU factors ([`splu`](crate::preconditioners::splu)), for a last level of

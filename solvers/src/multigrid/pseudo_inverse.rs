@@ -1,17 +1,17 @@
 //! Inverses of small dense matrices, and of singular ones their pseudo-inverses, which is what the
 //! last level of a problem with a nullspace needs: of all corrections the one without a part in it.
 //!
-//! With orthonormal bases N of the nullspace and Y of that of the adjoint, the Moore-Penrose inverse
-//! is `(A + s Y N')^-1 - N Y' / s` for any s other than 0 (Ben-Israel and Greville, *Generalized
-//! Inverses*, 2003, chapter 2.7).
+//! With orthonormal bases N of the nullspace and Y of that of the adjoint, the Moore-Penrose
+//! inverse is `(A + s Y N')^-1 - N Y' / s` for any s other than 0 (Ben-Israel and Greville,
+//! *Generalized Inverses*, 2003, chapter 2.7).
 
 use super::square::square;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, try_collect};
 
-/// The pseudo-inverse of a row-major matrix: the inverse, if there is one. `precision` is that of its
-/// entries; `scale` says how large the numbers were that these are sums of, and is asked only where
-/// pivots are so small that it matters.
+/// The pseudo-inverse of a row-major matrix: the inverse, if there is one. `precision` is that of
+/// its entries; `scale` says how large the numbers were that these are sums of, and is asked only
+/// where pivots are so small that it matters.
 ///
 /// # Errors
 ///

@@ -1,16 +1,16 @@
 //! Steps by backward differentiation, with an order and a length that fit the error.
 //!
-//! The state and its differences backwards, `differences[k] = (1 - S)^k y` with S the shift by one step,
-//! stand for the polynomial through the last states; a step of another length gets them by evaluating it.
-//! With `gamma_k = 1 + 1/2 + ... + 1/k` the new state solves, by Newton's method,
+//! The state and its differences backwards, `differences[k] = (1 - S)^k y` with S the shift by one
+//! step, stand for the polynomial through the last states; a step of another length gets them by
+//! evaluating it. With `gamma_k = 1 + 1/2 + ... + 1/k` the new state solves, by Newton's method,
 //!
 //! ```text
 //! sum over k of gamma_k (1 - S)^k y  =  h f(t, y)  +  kappa gamma_order (y - predicted)
 //! ```
 //!
-//! L. F. Shampine, M. W. Reichelt, *The MATLAB ODE Suite* (1997), with the constants and the choices of
-//! SciPy's `BDF`: steps have one length until order + 1 of them were good, so that the factors of a
-//! matrix serve several steps.
+//! L. F. Shampine, M. W. Reichelt, *The MATLAB ODE Suite* (1997), with the constants and the
+//! choices of SciPy's `BDF`: steps have one length until order + 1 of them were good, so that the
+//! factors of a matrix serve several steps.
 
 use super::newton::{Newton, Solved};
 use super::options::Jacobian;
@@ -37,7 +37,8 @@ pub(super) struct Bdf<'a, T, const D: usize> {
     /// Steps of this order and length since either has changed.
     equal_steps: usize,
     newton: Newton<'a, T, D>,
-    /// For the state within the last step: its end, its length with a sign, and the differences then.
+    /// For the state within the last step: its end, its length with a sign, and the differences
+    /// then.
     last: Option<(f64, f64, Vec<Array<T, D>>)>,
 }
 
@@ -109,7 +110,8 @@ impl<'a, T: Field, const D: usize> Bdf<'a, T, D> {
             let allowed = rhs.allowed(&y.abs());
             let error = error_constant(order).abs() * norm(&change, &allowed)?;
             if !(error <= 1.0) {
-                // The factors still serve, though c is another: Newton's method has converged by them.
+                // The factors still serve, though c is another: Newton's method has converged by
+                // them.
                 let factor = safety / root(error, order as u32 + 1);
                 self.change_length(factor.max(LEAST_FACTOR))?;
                 continue;
@@ -208,8 +210,8 @@ impl<'a, T: Field, const D: usize> Bdf<'a, T, D> {
     }
 }
 
-/// The weights of the differences up to an order in those for steps `factor` times as long: column k has
-/// those of the k-th one.
+/// The weights of the differences up to an order in those for steps `factor` times as long: column
+/// k has those of the k-th one.
 fn weights_of_length(order: usize, factor: f64) -> Vec<Vec<f64>> {
     let (changed, back) = (binomials(order, factor), binomials(order, 1.0));
     let entry = |from: usize, k: usize| (0..=order).map(|i| changed[from][i] * back[i][k]).sum();

@@ -22,7 +22,8 @@ pub(super) struct Explicit<T, const D: usize> {
     last: Option<Last<T, D>>,
 }
 
-/// The last step: the state before it, its slopes, where it began, and how far it went, with a sign.
+/// The last step: the state before it, its slopes, where it began, and how far it went, with a
+/// sign.
 struct Last<T, const D: usize> {
     before: Array<T, D>,
     slopes: Vec<Array<T, D>>,
@@ -41,8 +42,8 @@ impl<T: Field, const D: usize> Explicit<T, D> {
         }
     }
 
-    /// One step from `t` and `y` on, as long as the error allows; tries as often as it takes. Why the
-    /// integration cannot go on, if so.
+    /// One step from `t` and `y` on, as long as the error allows; tries as often as it takes. Why
+    /// the integration cannot go on, if so.
     pub(super) fn step(
         &mut self,
         rhs: &mut Rhs<'_, T, D>,

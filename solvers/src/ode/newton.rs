@@ -15,8 +15,8 @@ use std::cell::RefCell;
 
 const OP: &str = "solve_ivp";
 
-/// The tolerance of linear systems that are solved by GMRES: a round of Newton's method makes its error
-/// about this many times as small.
+/// The tolerance of linear systems that are solved by GMRES: a round of Newton's method makes its
+/// error about this many times as small.
 const TOLERANCE: f64 = 1e-3;
 
 /// The method with the Jacobian and the factors that serve until it converges too slowly.
@@ -26,7 +26,8 @@ pub(super) struct Newton<'a, T, const D: usize> {
     matrix: Option<(Csr<T>, Csr<T>)>,
     /// Whether it was taken in the present step.
     is_present: bool,
-    /// The factors of I - c J, whether they are those of the present c and J, and their number so far.
+    /// The factors of I - c J, whether they are those of the present c and J, and their number so
+    /// far.
     factors: Option<Direct<T>>,
     is_fresh: bool,
     factorisations: usize,
@@ -83,8 +84,8 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
         self.is_fresh = false;
     }
 
-    /// Takes the Jacobian at this state; whether it is another one than before. One that is not finite,
-    /// as of a state that was predicted far away, is not taken.
+    /// Takes the Jacobian at this state; whether it is another one than before. One that is not
+    /// finite, as of a state that was predicted far away, is not taken.
     fn look(&mut self, t: f64, y: &Array<T, D>) -> Result<bool, Error> {
         let matrix = match &mut self.jacobian {
             Jacobian::Differences => return Ok(false),

@@ -14,21 +14,22 @@ pub type OfState<'a, T, const D: usize, R> = dyn FnMut(f64, &Array<T, D>) -> R +
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Scheme {
-    /// Explicit, of order 3 with an estimate of order 2: Bogacki and Shampine (1989). Three evaluations
-    /// a step; for large tolerances.
+    /// Explicit, of order 3 with an estimate of order 2: Bogacki and Shampine (1989). Three
+    /// evaluations a step; for large tolerances.
     Rk23,
-    /// Explicit, of order 5 with an estimate of order 4: Dormand and Prince (1980). Six evaluations a
-    /// step.
+    /// Explicit, of order 5 with an estimate of order 4: Dormand and Prince (1980). Six evaluations
+    /// a step.
     #[default]
     Rk45,
     /// Explicit, of order 8 with estimates of orders 5 and 3: DOP853 of Hairer, Norsett and Wanner,
     /// *Solving Ordinary Differential Equations I* (1993). Twelve evaluations a step; for small
     /// tolerances.
     Dop853,
-    /// Implicit, of orders 1 to 5, with steps and order chosen by the error: backward differentiation as
-    /// by Shampine and Reichelt, *The MATLAB ODE Suite* (1997). For stiff equations, such as diffusion on
-    /// a fine grid, where an explicit method would take steps as short as the fastest mode asks for. Each
-    /// step solves a nonlinear system by Newton's method, whose linear systems [`Jacobian`] is for.
+    /// Implicit, of orders 1 to 5, with steps and order chosen by the error: backward
+    /// differentiation as by Shampine and Reichelt, *The MATLAB ODE Suite* (1997). For stiff
+    /// equations, such as diffusion on a fine grid, where an explicit method would take steps as
+    /// short as the fastest mode asks for. Each step solves a nonlinear system by Newton's method,
+    /// whose linear systems [`Jacobian`] is for.
     Bdf,
 }
 
@@ -40,13 +41,13 @@ pub enum Output<'a> {
     End,
     /// The first one and that after each step.
     Steps,
-    /// Those at these times, in the order of the integration: between the ends of a step by a polynomial
-    /// that is nearly as exact as the steps.
+    /// Those at these times, in the order of the integration: between the ends of a step by a
+    /// polynomial that is nearly as exact as the steps.
     At(&'a [f64]),
 }
 
-/// What an implicit scheme knows of the Jacobian of f: how the slope's elements change with those of the
-/// state, both as vectors in row-major order.
+/// What an implicit scheme knows of the Jacobian of f: how the slope's elements change with those
+/// of the state, both as vectors in row-major order.
 #[derive(Default)]
 pub enum Jacobian<'a, T, const D: usize> {
     /// Nothing: the systems with I - c J are solved by GMRES, for which differences of slopes make
@@ -54,11 +55,11 @@ pub enum Jacobian<'a, T, const D: usize> {
     #[default]
     Differences,
     /// It is this matrix, always. The systems are solved by complete factors
-    /// ([`splu`](crate::preconditioners::splu), of the feature `direct`), which are made anew where the
-    /// step changes.
+    /// ([`splu`](crate::preconditioners::splu), of the feature `direct`), which are made anew where
+    /// the step changes.
     Constant(&'a Csr<T>),
-    /// It is this function of time and state, called when Newton's method converges too slowly with the
-    /// last one. The systems are solved by complete factors.
+    /// It is this function of time and state, called when Newton's method converges too slowly with
+    /// the last one. The systems are solved by complete factors.
     Function(&'a mut OfState<'a, T, D, Result<Csr<T>, Error>>),
 }
 
@@ -76,8 +77,8 @@ pub enum Crossing {
 
 /// Something that happens where a number crosses 0, such as a ball that meets the ground.
 pub struct Event<'a, T, const D: usize> {
-    /// The number, from time and state. It is asked for after each step, and some ten times in a step in
-    /// which its sign changes; two crossings in one step are not seen.
+    /// The number, from time and state. It is asked for after each step, and some ten times in a
+    /// step in which its sign changes; two crossings in one step are not seen.
     pub value: &'a mut OfState<'a, T, D, Result<f64, Error>>,
     /// Which crossings count.
     pub crossing: Crossing,
@@ -85,13 +86,13 @@ pub struct Event<'a, T, const D: usize> {
     pub is_last: bool,
 }
 
-/// How an integration is done. `IvpOptions::default()` is what SciPy's `solve_ivp` does, but for the states
-/// that are kept: of each step there, the last one here.
+/// How an integration is done. `IvpOptions::default()` is what SciPy's `solve_ivp` does, but for
+/// the states that are kept: of each step there, the last one here.
 pub struct IvpOptions<'a, T, const D: usize> {
     /// The scheme.
     pub scheme: Scheme,
-    /// Each step keeps the estimate of its error below `atol + rtol |y|`, in the mean (root of the mean
-    /// of squares) over all elements; 1e-3 by default. At least 100 roundings of the type.
+    /// Each step keeps the estimate of its error below `atol + rtol |y|`, in the mean (root of the
+    /// mean of squares) over all elements; 1e-3 by default. At least 100 roundings of the type.
     pub rtol: f64,
     /// See `rtol`; 1e-6 by default.
     pub atol: f64,
@@ -107,8 +108,8 @@ pub struct IvpOptions<'a, T, const D: usize> {
     pub jacobian: Jacobian<'a, T, D>,
     /// What to look for on the way.
     pub events: Vec<Event<'a, T, D>>,
-    /// Called after each step with time and state; may end the integration. On several ranks all must
-    /// end after the same step.
+    /// Called after each step with time and state; may end the integration. On several ranks all
+    /// must end after the same step.
     pub monitor: Option<&'a mut OfState<'a, T, D, ControlFlow<()>>>,
 }
 

@@ -42,9 +42,9 @@ impl<T, const D: usize> Progress<T, D> {
         }
     }
 
-    /// How far to go at the next try of a step, with a sign: about `length`, but not beyond the end, and
-    /// not so little that the time would not change. What is too short when it is tried again is the end
-    /// of the integration.
+    /// How far to go at the next try of a step, with a sign: about `length`, but not beyond the
+    /// end, and not so little that the time would not change. What is too short when it is tried
+    /// again is the end of the integration.
     pub(super) fn next_try(&mut self, length: f64, is_again: bool) -> Result<f64, IvpEnd> {
         let least = 10.0 * self.rounding();
         if is_again && length < least {

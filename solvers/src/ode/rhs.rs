@@ -50,8 +50,8 @@ impl<'a, T: Field, const D: usize> Rhs<'a, T, D> {
         size * real::<T>(self.rtol) + real::<T>(self.atol)
     }
 
-    /// The length of the first step, for a method whose error grows by `error_order + 1` powers of it:
-    /// Hairer, Norsett, Wanner, *Solving Ordinary Differential Equations I*, section II.4.
+    /// The length of the first step, for a method whose error grows by `error_order + 1` powers of
+    /// it: Hairer, Norsett, Wanner, *Solving Ordinary Differential Equations I*, section II.4.
     pub(super) fn first_step(
         &mut self,
         (t, y, slope): (f64, &Array<T, D>, &Array<T, D>),

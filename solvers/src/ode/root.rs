@@ -1,7 +1,8 @@
 //! Roots of numbers, with the same bits on every machine: ranks choose steps by them.
 
-/// The `degree`-th root of a number that is not negative, by Newton's method from above, in operations
-/// that every machine rounds alike; infinite of an infinite number, NaN of what is no number.
+/// The `degree`-th root of a number that is not negative, by Newton's method from above, in
+/// operations that every machine rounds alike; infinite of an infinite number, NaN of what is no
+/// number.
 pub(super) fn root(x: f64, degree: u32) -> f64 {
     if !(x > 0.0 && x.is_finite()) || degree == 1 {
         return x;

@@ -125,8 +125,8 @@ impl<'a, T: Field, const D: usize> Sampling<'a, T, D> {
 }
 
 /// The time in a step at which an event's value has just crossed 0, and the state then: by linear
-/// interpolation, where the value at an end that stays counts half (the Illinois method), and by halving
-/// where that is slow.
+/// interpolation, where the value at an end that stays counts half (the Illinois method), and by
+/// halving where that is slow.
 fn crossing<T: Field, const D: usize>(
     event: &mut Event<'_, T, D>,
     [(mut from, mut low), (mut to, mut high)]: [(f64, f64); 2],

@@ -21,8 +21,8 @@ enum Stepper<'a, T, const D: usize> {
     Bdf(Box<Bdf<'a, T, D>>),
 }
 
-/// Integrates y' = f(t, y) from a state `y` at the time `begin` to the time `end`, which may lie before it:
-/// SciPy's `solve_ivp`.
+/// Integrates y' = f(t, y) from a state `y` at the time `begin` to the time `end`, which may lie
+/// before it: SciPy's `solve_ivp`.
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
@@ -72,16 +72,17 @@ enum Stepper<'a, T, const D: usize> {
 /// # Ok::<(), sparsefuse_runtime::Error>(())
 /// ```
 ///
-/// Steps are chosen as by SciPy, with the same constants, from norms whose bits are the same on any number
-/// of threads and ranks; those of a scheme with complete factors depend on the instruction set of the
-/// machine, as the factors do. An explicit scheme holds a slope for each of its stages, BDF eight states and
-/// the factors of a matrix. What [`IvpOptions::output`] asks for is held besides.
+/// Steps are chosen as by SciPy, with the same constants, from norms whose bits are the same on any
+/// number of threads and ranks; those of a scheme with complete factors depend on the instruction
+/// set of the machine, as the factors do. An explicit scheme holds a slope for each of its stages,
+/// BDF eight states and the factors of a matrix. What [`IvpOptions::output`] asks for is held
+/// besides.
 ///
 /// # Errors
 ///
-/// If times or tolerances are out of range, the state has elements that are infinite or not a number, f, an
-/// event or the Jacobian fails, or a slope has another shape or runtime than the state. An integration
-/// that cannot go on is no error but an [`IvpEnd`].
+/// If times or tolerances are out of range, the state has elements that are infinite or not a
+/// number, f, an event or the Jacobian fails, or a slope has another shape or runtime than the
+/// state. An integration that cannot go on is no error but an [`IvpEnd`].
 pub fn solve_ivp<T: Field, const D: usize>(
     mut f: impl FnMut(f64, &Array<T, D>) -> Result<Array<T, D>, Error>,
     (begin, end): (f64, f64),

@@ -11,8 +11,8 @@ pub(super) struct Tableau {
     pub(super) stages: &'static [&'static [f64]],
     /// The weights of all slopes in the step.
     pub(super) step: &'static [f64],
-    /// The weights of the slopes in the error, that at the end of the step included; with two, the error
-    /// is made of estimates of two orders.
+    /// The weights of the slopes in the error, that at the end of the step included; with two, the
+    /// error is made of estimates of two orders.
     pub(super) errors: &'static [&'static [f64]],
     pub(super) between: Between,
 }
@@ -23,8 +23,8 @@ pub(super) enum Between {
     /// The weight of each slope is a polynomial of the part of the step: its coefficients, from the
     /// linear one.
     Polynomials(&'static [&'static [f64]]),
-    /// The polynomial of Hairer, Norsett and Wanner for a method of order 8: both states and slopes at the
-    /// ends, and four more sums of slopes, for which three stages more are needed.
+    /// The polynomial of Hairer, Norsett and Wanner for a method of order 8: both states and slopes
+    /// at the ends, and four more sums of slopes, for which three stages more are needed.
     Order8 {
         nodes: &'static [f64],
         stages: &'static [&'static [f64]],
@@ -47,8 +47,8 @@ pub(super) const ORDER_3: Tableau = Tableau {
     ]),
 };
 
-/// The method of J. R. Dormand and P. J. Prince, *A Family of Embedded Runge-Kutta Formulae* (1980), with
-/// the polynomials of L. F. Shampine, *Some Practical Runge-Kutta Formulas* (1986).
+/// The method of J. R. Dormand and P. J. Prince, *A Family of Embedded Runge-Kutta Formulae*
+/// (1980), with the polynomials of L. F. Shampine, *Some Practical Runge-Kutta Formulas* (1986).
 pub(super) const ORDER_5: Tableau = Tableau {
     error_order: 4,
     nodes: &[1.0 / 5.0, 3.0 / 10.0, 4.0 / 5.0, 8.0 / 9.0, 1.0],
@@ -128,8 +128,8 @@ pub(super) const ORDER_5: Tableau = Tableau {
     ]),
 };
 
-/// The method DOP853 of E. Hairer, S. P. Norsett and G. Wanner, *Solving Ordinary Differential Equations
-/// I*, 2nd edition (1993), section II.5, with the coefficients of their program.
+/// The method DOP853 of E. Hairer, S. P. Norsett and G. Wanner, *Solving Ordinary Differential
+/// Equations I*, 2nd edition (1993), section II.5, with the coefficients of their program.
 pub(super) const ORDER_8: Tableau = Tableau {
     error_order: 7,
     nodes: &[
@@ -416,9 +416,10 @@ impl Tableau {
         }
     }
 
-    /// The polynomial is, from the innermost bracket on, `y + x (f_0 + (1 - x) (f_1 + x (f_2 + ...)))` with
-    /// `f_0` the whole change of the step, `f_1` what the slope at the begin says beyond that, `f_2` what
-    /// both slopes say, and sums of slopes.
+    /// The polynomial is, from the innermost bracket on,
+    /// `y + x (f_0 + (1 - x) (f_1 + x (f_2 + ...)))` with `f_0` the whole change of the step, `f_1`
+    /// what the slope at the begin says beyond that, `f_2` what both slopes say, and sums of
+    /// slopes.
     fn weights_of_order_8(&self, sums: &[&[f64]], part: f64) -> Vec<f64> {
         let mut weights = vec![0.0; sums[0].len()];
         let end = self.step.len();

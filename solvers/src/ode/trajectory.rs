@@ -37,8 +37,9 @@ pub enum IvpEnd {
     Event(usize),
     /// The monitor asked for it.
     Stopped,
-    /// The error is too large with steps that hardly change the time: the state grows without bound, the
-    /// slopes jump, are infinite or not a number, or the tolerances ask for more than the precision.
+    /// The error is too large with steps that hardly change the time: the state grows without
+    /// bound, the slopes jump, are infinite or not a number, or the tolerances ask for more than
+    /// the precision.
     StepTooShort,
     /// There were as many steps as were allowed.
     StepLimit,

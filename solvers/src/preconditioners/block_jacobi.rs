@@ -26,7 +26,8 @@ const PART: usize = 1 << 14;
 /// the structure of the inverse stays, and with it what its products have prepared. The inversions
 /// are most of the work of both: `size` multiplications and subtractions for each entry, of which a
 /// fresh start makes a column and a check besides. So an update is not much faster: 1.35 times for
-/// `diffusion2d:300` in blocks of 2, 3 and 4, 1.4 times in blocks of 16 (one core of an x86-64 server).
+/// `diffusion2d:300` in blocks of 2, 3 and 4, 1.4 times in blocks of 16 (one core of an x86-64
+/// server).
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
@@ -230,7 +231,8 @@ impl Blocks {
 }
 
 /// Replaces a dense matrix, row-major, by its inverse: Gauss and Jordan's elimination in place,
-/// with partial pivoting; or finds the column in which there is no pivot. `pivots` is room to work in.
+/// with partial pivoting; or finds the column in which there is no pivot. `pivots` is room to work
+/// in.
 fn invert<T: Field>(a: &mut [T], n: usize, pivots: &mut Vec<usize>) -> Result<(), usize> {
     pivots.clear();
     for k in 0..n {

@@ -1,5 +1,5 @@
-//! Complete factorisations of a matrix that one rank holds, by faer: the feature `direct`. Without it
-//! `no_complete.rs` is in its place.
+//! Complete factorisations of a matrix that one rank holds, by faer: the feature `direct`. Without
+//! it `no_complete.rs` is in its place.
 //!
 //! In double precision whatever the element type is, and with one thread, so that the bits do not
 //! depend on their number; on the instruction set of the machine they do. Rows are given to faer as
@@ -110,8 +110,8 @@ fn complex<T: Field>(values: &[T]) -> Result<Vec<Complex<f64>>, Error> {
     try_collect(values.iter().map(wide))
 }
 
-/// The ways into faer's code, which is long, for one type of numbers: none of them is generic, so it
-/// is compiled here, and not in every program that solves.
+/// The ways into faer's code, which is long, for one type of numbers: none of them is generic, so
+/// it is compiled here, and not in every program that solves.
 macro_rules! ways_into_faer {
     ($E:ty: $factors:ident, $update:ident, $solve:ident) => {
         fn $factors(

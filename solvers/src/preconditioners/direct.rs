@@ -40,8 +40,8 @@ pub fn spsolve<T: Field>(a: &Csr<T>, b: &Vector<T>) -> Result<Vector<T>, Error> 
 }
 
 /// The LU factorisation of a square matrix, with partial pivoting and an order that keeps fill low
-/// (COLAMD). Every rank gathers and factors the whole matrix: more ranks take no less time, nor memory
-/// on each.
+/// (COLAMD). Every rank gathers and factors the whole matrix: more ranks take no less time, nor
+/// memory on each.
 ///
 /// # Errors
 ///
@@ -80,8 +80,8 @@ pub fn spcholesky<T: Field>(a: &Csr<T>) -> Result<Direct<T>, Error> {
 /// that pays (Davis, *Direct Methods for Sparse Linear Systems*, 2006, chapters 4 and 6). Its bits
 /// depend on the instruction set of the machine, and on nothing else. Every rank holds the factors,
 /// and in a solve the whole right-hand side; an application is a pass over the factors. New values
-/// keep the order and the symbolic factorisation: an update is 1.3 times as fast as a fresh start by
-/// LU, 1.6 times by Cholesky (`diffusion2d:300`, one core of an x86-64 server).
+/// keep the order and the symbolic factorisation: an update is 1.3 times as fast as a fresh start
+/// by LU, 1.6 times by Cholesky (`diffusion2d:300`, one core of an x86-64 server).
 pub struct Direct<T> {
     layout: RowLayout,
     method: Method,

@@ -2,8 +2,8 @@
 //! and of ILUT for new values.
 //!
 //! A row needs the finished rows that its columns below the diagonal name; the ranks follow one
-//! another, and each eliminates its rows ([`crate::local::elimination`]), so the factors are those of
-//! one rank, to the bit.
+//! another, and each eliminates its rows ([`crate::local::elimination`]), so the factors are those
+//! of one rank, to the bit.
 
 use super::factors::Factors;
 use crate::local::elimination::{Earlier, Factored, Memory, Pivot, Rule, Work};
@@ -42,8 +42,8 @@ impl Elimination {
         &self.layout
     }
 
-    /// The factors of rows on the pattern; or the first pivot that cannot be divided by, the same on
-    /// every rank. Diagonal entries are multiplied by `scale` before. Every rank must ask.
+    /// The factors of rows on the pattern; or the first pivot that cannot be divided by, the same
+    /// on every rank. Diagonal entries are multiplied by `scale` before. Every rank must ask.
     pub(super) fn run<T: Field>(
         &self,
         rows: Rows<'_, T>,

@@ -22,8 +22,8 @@ const KEPT: f64 = 0.7;
 ///
 /// Lanczos's method with the coefficients of `steps` iterations of conjugate gradients,
 /// preconditioned by D, for a pseudo-random right-hand side that is the same every time (Saad,
-/// section 6.7.3). Within a few percent after 10 steps. The products fuse, and nothing is waited for
-/// before the end.
+/// section 6.7.3). Within a few percent after 10 steps. The products fuse, and nothing is waited
+/// for before the end.
 ///
 /// ```
 /// use sparsefuse_solvers::preconditioners::estimate_largest_eigenvalue;

@@ -18,10 +18,10 @@ const TASK: &str = "ilu0";
 /// there.
 ///
 /// Meijerink and van der Vorst (1977); Saad, *Iterative Methods for Sparse Linear Systems*, 2nd
-/// edition, Algorithm 10.4. For M-matrices it exists; where a pivot becomes 0 or a diagonal entry is
-/// not stored, there is an error that says so. The factorisation costs, for each entry below the
-/// diagonal, a pass over two rows; an application about as much as two products. Holds a copy of the
-/// matrix, split in two, and the inverse of U's diagonal.
+/// edition, Algorithm 10.4. For M-matrices it exists; where a pivot becomes 0 or a diagonal entry
+/// is not stored, there is an error that says so. The factorisation costs, for each entry below the
+/// diagonal, a pass over two rows; an application about as much as two products. Holds a copy of
+/// the matrix, split in two, and the inverse of U's diagonal.
 ///
 /// On several ranks it is the factorisation of one: the ranks factor, and solve, one after the
 /// other.

@@ -137,8 +137,8 @@ fn filled<T: Field>(layout: &RowLayout, rows: Rows<'_, T>, k: u32) -> Result<Pat
     layout.runtime().agree(pattern)
 }
 
-/// The rows of this rank behind those that are finished. Of these, `upper` has the entries of levels
-/// below `k`, which are all that can fill in.
+/// The rows of this rank behind those that are finished. Of these, `upper` has the entries of
+/// levels below `k`, which are all that can fill in.
 fn filled_after<T: Field>(
     upper: &mut UpperRows<u32>,
     layout: &RowLayout,

@@ -41,17 +41,17 @@ impl Default for IlutOptions {
 ///
 /// Saad (1994); *Iterative Methods for Sparse Linear Systems*, 2nd edition, Algorithm 10.10. There
 /// is no pivoting: a pivot that is 0 or not finite is an error. Of entries of equal magnitude that
-/// with the lower column is kept. Holds the entries of L and U (at most 2 p + 1 a row), their columns
-/// once more, and the inverse of U's diagonal; an application costs about as much as two products with
-/// as many entries.
+/// with the lower column is kept. Holds the entries of L and U (at most 2 p + 1 a row), their
+/// columns once more, and the inverse of U's diagonal; an application costs about as much as two
+/// products with as many entries.
 ///
 /// New values of the same structure are factored **on the structure of L and U that the first ones
-/// have chosen**: there L U equals the new matrix, and entries of the matrix that have no place in it
-/// are left out. That is 4.4 times as fast as a fresh start for `diffusion2d:300`, 12 times for
+/// have chosen**: there L U equals the new matrix, and entries of the matrix that have no place in
+/// it are left out. That is 4.4 times as fast as a fresh start for `diffusion2d:300`, 12 times for
 /// `bcsstk16` and 3 times for `watt_2` (one core of an x86-64 server), but not the same: what has
 /// become large where nothing is kept stays dropped, and nothing is eliminated with before it is
-/// dropped. Make it anew where values change so much that others are large, or iterations grow.
-/// A pivot on the kept structure that cannot be divided by and another structure are a fresh start.
+/// dropped. Make it anew where values change so much that others are large, or iterations grow. A
+/// pivot on the kept structure that cannot be divided by and another structure are a fresh start.
 ///
 /// On several ranks it is the factorisation of one: the ranks factor, and solve, one after the
 /// other. While it factors a rank holds U of all ranks before it, and a vector of all columns.
@@ -270,8 +270,8 @@ impl<T: Field> Row<T> {
         self.values[place] = self.values[place] + value;
     }
 
-    /// Subtracts multiples of finished rows in the order of the columns; factors below the limit are
-    /// dropped.
+    /// Subtracts multiples of finished rows in the order of the columns; factors below the limit
+    /// are dropped.
     fn eliminate(&mut self, finished: &UpperRows<T>, limit: f64) {
         while let Some(Reverse(column)) = self.ahead.pop() {
             let place = column as usize;

@@ -2,8 +2,9 @@
 //!
 //! Each is a [`LinearOperator`] whose `apply` is z = M^-1 r, made from a [`Csr`] and a small struct
 //! of options, and takes new values of the same structure without working on the structure again.
-//! All that say nothing else give the same bits on any number of threads and ranks. All but [`Jacobi`],
-//! which waits for no value, refuse a matrix with an entry that is infinite or not a number.
+//! All that say nothing else give the same bits on any number of threads and ranks. All but
+//! [`Jacobi`], which waits for no value, refuse a matrix with an entry that is infinite or not a
+//! number.
 
 use crate::operator::{LinearOperator, check_same_runtime};
 use sparsefuse_kernels::Numeric;
@@ -74,8 +75,8 @@ pub(crate) use complete::is_singular;
 pub trait Preconditioner<T>: LinearOperator<T> {
     /// Takes the values of a matrix with the structure of the one it was made from; a matrix of the
     /// same shape and another structure is refused, or a fresh start. The result is that of a fresh
-    /// start, to the bit, where the preconditioner does not say otherwise. Every rank must ask; where
-    /// one fails, all do and nothing has changed.
+    /// start, to the bit, where the preconditioner does not say otherwise. Every rank must ask;
+    /// where one fails, all do and nothing has changed.
     ///
     /// # Errors
     ///

@@ -37,8 +37,8 @@ impl Default for PolynomialOptions {
 ///
 /// Dubois, Greenbaum and Rodrigue (1979); Saad, *Iterative Methods for Sparse Linear Systems*, 2nd
 /// edition, section 12.3.1. Array code, by Horner's rule: each power costs a product and an update
-/// that fuses with it. Holds the inverse of the diagonal. Symmetric where the matrix is, and positive
-/// where the eigenvalues of omega D^-1 A lie between 0 and 2.
+/// that fuses with it. Holds the inverse of the diagonal. Symmetric where the matrix is, and
+/// positive where the eigenvalues of omega D^-1 A lie between 0 and 2.
 ///
 /// Where omega is estimated, an update goes on from the last estimate, as that of
 /// [`Chebyshev`](super::Chebyshev) does: the bits are not those of a fresh start, which takes 1.8

@@ -57,17 +57,18 @@ impl Default for SchwarzOptions {
 /// the matrix in these rows and columns.
 ///
 /// Dryja and Widlund (1987); Saad, *Iterative Methods for Sparse Linear Systems*, 2nd edition,
-/// section 14.3. Blocks are solved at the same time on all threads and ranks, so this is what scales
-/// where triangular solves do not. Holds the factors of all blocks, and where each of their entries
-/// comes from; an application solves each once, and exchanges the rows of the overlap.
+/// section 14.3. Blocks are solved at the same time on all threads and ranks, so this is what
+/// scales where triangular solves do not. Holds the factors of all blocks, and where each of their
+/// entries comes from; an application solves each once, and exchanges the rows of the overlap.
 ///
-/// **With `blocks: None` the mathematics depends on the number of ranks**, and so do the iterations.
-/// With a number of blocks it does not, and results have the same bits on any ranks; each block is
-/// solved on the rank that has its first row.
+/// **With `blocks: None` the mathematics depends on the number of ranks**, and so do the
+/// iterations. With a number of blocks it does not, and results have the same bits on any ranks;
+/// each block is solved on the rank that has its first row.
 ///
 /// New values of the same structure go to the blocks by the places that are known, and are factored
 /// in the order that is known: 12 times as fast as a fresh start by ILU(0), 1.5 times by LU
-/// (`diffusion2d:300` in 16 blocks, one core of an x86-64 server). Another structure is a fresh start.
+/// (`diffusion2d:300` in 16 blocks, one core of an x86-64 server). Another structure is a fresh
+/// start.
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
@@ -165,8 +166,8 @@ impl<T: Field> AdditiveSchwarz<T> {
     }
 }
 
-/// What is made of each block, on the threads of the rank. Every rank must ask; where one fails, all
-/// do.
+/// What is made of each block, on the threads of the rank. Every rank must ask; where one fails,
+/// all do.
 fn of_each<I: Send, R: Send>(
     runtime: &Runtime,
     blocks: impl IntoIterator<Item = I>,

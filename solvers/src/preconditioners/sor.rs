@@ -22,7 +22,8 @@ pub enum SorSweep {
     Forward,
     /// From the last to the first.
     Backward,
-    /// Forward and then backward (SSOR): symmetric where the matrix is, as conjugate gradients need.
+    /// Forward and then backward (SSOR): symmetric where the matrix is, as conjugate gradients
+    /// need.
     Symmetric,
 }
 
@@ -70,10 +71,10 @@ impl Default for SorOptions {
 /// New values keep the order of the work and the colours: an update is 1.3 times as fast as a fresh
 /// start (`diffusion2d:300`, one core of an x86-64 server). Another structure is a fresh start.
 ///
-/// In sequence, a direction costs a triangular solve, about half a product, and each sweep after the
-/// first a product more; holds a copy of the triangles. By colours, a direction costs a product and,
-/// for each colour, a pass over the vectors; holds a copy of the matrix. Colours are those that rows
-/// in order find free (see [`Sor::colors`]): 2 for five-point stencils.
+/// In sequence, a direction costs a triangular solve, about half a product, and each sweep after
+/// the first a product more; holds a copy of the triangles. By colours, a direction costs a product
+/// and, for each colour, a pass over the vectors; holds a copy of the matrix. Colours are those
+/// that rows in order find free (see [`Sor::colors`]): 2 for five-point stencils.
 ///
 /// ```
 /// use sparsefuse_dense::Vector;

@@ -70,8 +70,8 @@ fn rotations() {
     assert!((y[2] - Complex::cis(2.0)).norm() < 1e-15);
 }
 
-/// A matrix that is not normal, whose terms grow before they die away, and one that is a multiple of the
-/// identity, where no product is needed.
+/// A matrix that is not normal, whose terms grow before they die away, and one that is a multiple
+/// of the identity, where no product is needed.
 #[test]
 fn other_matrices() {
     let mut triplets = Triplets::new(3, 3).unwrap();

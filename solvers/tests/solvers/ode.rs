@@ -100,8 +100,8 @@ const PROBLEMS: [Problem; 4] = [
     },
 ];
 
-/// Steps, evaluations of f and factorisations, the first two elements at the end and in the middle: by
-/// SciPy 1.17.
+/// Steps, evaluations of f and factorisations, the first two elements at the end and in the middle:
+/// by SciPy 1.17.
 type Expected = (
     &'static str,
     Scheme,

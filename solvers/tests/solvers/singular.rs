@@ -1,4 +1,5 @@
-//! Singular values against those of faer, for matrices of any shape, rank and scale; on threads and ranks.
+//! Singular values against those of faer, for matrices of any shape, rank and scale; on threads and
+//! ranks.
 
 use num_complex::Complex;
 use sparsefuse_dense::Vector;

@@ -52,8 +52,8 @@ pub(crate) struct Structure {
 /// What makes the rows of a matrix that a rank is going to own.
 type Make<'m, T> = Box<dyn FnOnce(Range<usize>) -> Result<LocalRows<T>, Error> + 'm>;
 
-/// A matrix whose rows `make` makes on the rank that is going to own them; where it fails on one rank,
-/// all do. A task; compiled once for a type and not for every `make`.
+/// A matrix whose rows `make` makes on the rank that is going to own them; where it fails on one
+/// rank, all do. A task; compiled once for a type and not for every `make`.
 pub(crate) fn from_made<T: Numeric>(
     n_rows: usize,
     n_cols: usize,

@@ -1,13 +1,13 @@
 //! Products with the conjugate transpose of a matrix, over the ranks.
 //!
 //! A host task, whose rows are those of the product. How it goes through the rows of the matrix is
-//! found once for its values ([`AdjointProduct`]); `local/adjoint.rs` has the pass, and the order of
-//! the sums, which is that of a product with the transpose.
+//! found once for its values ([`AdjointProduct`]); `local/adjoint.rs` has the pass, and the order
+//! of the sums, which is that of a product with the transpose.
 //!
-//! Where the matrix is cut, each element of the product is made by the rank that has it: the entries
-//! of other ranks in its columns are sent to it when the product is found, and their elements of `x`
-//! with each product. Where the matrix is cut and the product is not, because it is short, it goes
-//! from rank to rank, each of which adds what its rows bring.
+//! Where the matrix is cut, each element of the product is made by the rank that has it: the
+//! entries of other ranks in its columns are sent to it when the product is found, and their
+//! elements of `x` with each product. Where the matrix is cut and the product is not, because it is
+//! short, it goes from rank to rank, each of which adds what its rows bring.
 
 use super::ghosts::Ghosts;
 use super::own_rows::OwnRows;
@@ -26,8 +26,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The arguments of the task; columns and values are some where the pass reads them, and the product
-/// is the last one.
+/// The arguments of the task; columns and values are some where the pass reads them, and the
+/// product is the last one.
 const X: usize = 0;
 const CRD: usize = 1;
 const VALS: usize = 2;

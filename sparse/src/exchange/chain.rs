@@ -14,7 +14,8 @@ use sparsefuse_runtime::{Error, Exchange, reserve};
 /// own; "earlier" and "later" are those of the sweep. The messages are those of the runtime, or of
 /// the host task that sweeps.
 ///
-/// In eager work: after a `receive` every rank must hand on, even if it has failed, since others wait for it.
+/// In eager work: after a `receive` every rank must hand on, even if it has failed, since others
+/// wait for it.
 #[derive(Clone, Debug)]
 pub struct Chain {
     /// The rows of earlier ranks that are needed here, ascending.
@@ -56,8 +57,9 @@ impl Chain {
         &self.needed
     }
 
-    /// The way of what this rank needs and what later ones need of it: elements, or rows of a matrix
-    /// ([`Rows::send`](crate::Rows::send), [`LocalRows::receive`](crate::LocalRows::receive)).
+    /// The way of what this rank needs and what later ones need of it: elements, or rows of a
+    /// matrix ([`Rows::send`](crate::Rows::send),
+    /// [`LocalRows::receive`](crate::LocalRows::receive)).
     #[must_use]
     pub fn exchange(&self) -> &Exchange {
         &self.exchange

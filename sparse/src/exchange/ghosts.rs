@@ -2,7 +2,8 @@
 //!
 //! In go the partition of a vector, or of the rows of a matrix, and the indices that this rank
 //! needs, ascending; out come its elements or rows at these indices, in that order, by an
-//! [`Exchange`] that is made once. Every rank takes part in every call, also one that needs nothing.
+//! [`Exchange`] that is made once. Every rank takes part in every call, also one that needs
+//! nothing.
 //!
 //! Kernels get what they need from the runtime; this is for work on structures, and for host tasks,
 //! which bring the exchange.

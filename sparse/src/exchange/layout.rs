@@ -1,7 +1,7 @@
 //! How the rows of a matrix are spread over the ranks, and vectors that are spread like them.
 //!
-//! Algorithms that go through rows one by one are host tasks, which a [`RowLayout`] issues: they get
-//! this rank's part of a vector and leave the part of the result in its place.
+//! Algorithms that go through rows one by one are host tasks, which a [`RowLayout`] issues: they
+//! get this rank's part of a vector and leave the part of the result in its place.
 
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Element;

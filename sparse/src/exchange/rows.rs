@@ -6,7 +6,8 @@ use sparsefuse_runtime::{Error, Exchange, Messages, Runtime, try_collect};
 use std::ops::Range;
 
 /// Positions, from 0, of the rows that an exchange brings, of a matrix whose rows have these
-/// positions on this rank; and the exchange of what belongs to their entries. Every rank takes part.
+/// positions on this rank; and the exchange of what belongs to their entries. Every rank takes
+/// part.
 pub(crate) fn entries(
     runtime: &Runtime,
     rows: &Exchange,

@@ -36,10 +36,10 @@ type Parts<T> = (Vec<u64>, Vec<u32>, Vec<T>);
 /// row through it.
 ///
 /// A product goes by way of the row format ([`Bsr::to_csr`]), whose positions and columns the first
-/// product makes, 8 bytes for each row and 4 for each entry, over the same store of values; from the
-/// second one on it reads the packed form. On one rank the columns and the plain values are then
-/// evicted, so that the matrix is held once, and the positions are kept; on several ranks, as of a
-/// [`Csr`], the packed form is held beside them.
+/// product makes, 8 bytes for each row and 4 for each entry, over the same store of values; from
+/// the second one on it reads the packed form. On one rank the columns and the plain values are
+/// then evicted, so that the matrix is held once, and the positions are kept; on several ranks, as
+/// of a [`Csr`], the packed form is held beside them.
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
@@ -70,17 +70,17 @@ pub struct Bsr<T> {
 }
 
 impl<T: Numeric> Bsr<T> {
-    /// A matrix from its arrays, SciPy's `bsr_array((data, indices, indptr))`: block row `i` has the
-    /// blocks `pos[i]..pos[i + 1]`, at the block columns `crd`, with the elements `blocks`, one block
-    /// after the other, each row by row. Blocks of a row may come in any order; those at the same
-    /// place are summed. On several ranks every rank gives the whole.
+    /// A matrix from its arrays, SciPy's `bsr_array((data, indices, indptr))`: block row `i` has
+    /// the blocks `pos[i]..pos[i + 1]`, at the block columns `crd`, with the elements `blocks`, one
+    /// block after the other, each row by row. Blocks of a row may come in any order; those at the
+    /// same place are summed. On several ranks every rank gives the whole.
     ///
     /// # Errors
     ///
     /// If a block has no rows or no columns, or the matrix cannot be cut into such blocks; if the
-    /// positions do not begin with 0, decrease, or do not end at the number of blocks; if the arrays
-    /// have the wrong lengths; if a block column is out of range, there are more than `u32::MAX`
-    /// rows or columns, or memory runs out.
+    /// positions do not begin with 0, decrease, or do not end at the number of blocks; if the
+    /// arrays have the wrong lengths; if a block column is out of range, there are more than
+    /// `u32::MAX` rows or columns, or memory runs out.
     pub fn from_parts(
         n_rows: usize,
         n_cols: usize,
@@ -282,8 +282,8 @@ impl<T: Numeric> Bsr<T> {
         })
     }
 
-    /// Positions of the block rows, block columns, and the elements, one block after the other, each
-    /// row by row, on every rank: what [`Bsr::from_parts`] takes. Executes the window.
+    /// Positions of the block rows, block columns, and the elements, one block after the other,
+    /// each row by row, on every rank: what [`Bsr::from_parts`] takes. Executes the window.
     ///
     /// # Errors
     ///
@@ -354,8 +354,8 @@ impl<T: Numeric> Bsr<T> {
     }
 
     /// The sum of two matrices with blocks of one size, with the blocks of both. Where both share
-    /// their blocks, as matrices do that differ by [`Bsr::with_values`] or [`Bsr::scale`], it is one
-    /// elementwise task; else it goes by way of [`Bsr::to_csr`].
+    /// their blocks, as matrices do that differ by [`Bsr::with_values`] or [`Bsr::scale`], it is
+    /// one elementwise task; else it goes by way of [`Bsr::to_csr`].
     ///
     /// # Errors
     ///

@@ -10,8 +10,8 @@ use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Shape};
 
 impl<T: Numeric> Csr<T> {
-    /// The elements of an array that are not 0, as SciPy's `csr_array(a)`. Executes the window; each
-    /// rank makes its rows, of the whole array that it holds meanwhile.
+    /// The elements of an array that are not 0, as SciPy's `csr_array(a)`. Executes the window;
+    /// each rank makes its rows, of the whole array that it holds meanwhile.
     ///
     /// ```
     /// use sparsefuse_dense::Array;
@@ -80,7 +80,8 @@ impl<T: Numeric> Csr<T> {
     ///
     /// # Errors
     ///
-    /// If the computation of the values failed, memory runs out on `root`, or there is no such rank.
+    /// If the computation of the values failed, memory runs out on `root`, or there is no such
+    /// rank.
     pub fn gather(&self, root: usize) -> Result<Option<LocalRows<T>>, Error> {
         let runtime = self.runtime();
         let pos = runtime.gather(self.pos(), None, root)?;
@@ -113,8 +114,8 @@ impl<T: Numeric> Csr<T> {
         self.to_rows()?.into_triplets(self.n_cols())
     }
 
-    /// The matrix with all its zeros, as an array of this runtime, of which each rank makes its rows.
-    /// Executes the window, and works on all threads.
+    /// The matrix with all its zeros, as an array of this runtime, of which each rank makes its
+    /// rows. Executes the window, and works on all threads.
     ///
     /// # Errors
     ///

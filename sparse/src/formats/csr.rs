@@ -278,9 +278,9 @@ impl<T: Numeric> Csr<T> {
         self.pos.runtime()
     }
 
-    /// The store of the positions: where the entries of each row begin, and where the last ones end,
-    /// of type `u64`. With [`Csr::crd`] and [`Csr::values`] it is what a product of one's own reads,
-    /// as `Ranges` and `Within` these; it is cut as the rows are.
+    /// The store of the positions: where the entries of each row begin, and where the last ones
+    /// end, of type `u64`. With [`Csr::crd`] and [`Csr::values`] it is what a product of one's own
+    /// reads, as `Ranges` and `Within` these; it is cut as the rows are.
     #[must_use]
     pub fn pos(&self) -> &StoreHandle {
         &self.pos

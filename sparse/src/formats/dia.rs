@@ -34,11 +34,11 @@ const SMALL: usize = 1 << 20;
 /// not exist here.
 ///
 /// A product goes by way of the row format ([`Dia::to_csr`]), whose positions and columns the first
-/// product makes, 8 bytes for each row and 4 for each entry, over the same store of values. From the
-/// second one on it reads the packed form: for rows that lie on all diagonals the values alone, and
-/// of a stencil with equal values in all rows not even these. On one rank the columns and the plain values are
-/// then evicted, so that the matrix is held once, and the positions are kept; on several ranks, as
-/// of a [`Csr`], the packed form is held beside them.
+/// product makes, 8 bytes for each row and 4 for each entry, over the same store of values. From
+/// the second one on it reads the packed form: for rows that lie on all diagonals the values alone,
+/// and of a stencil with equal values in all rows not even these. On one rank the columns and the
+/// plain values are then evicted, so that the matrix is held once, and the positions are kept; on
+/// several ranks, as of a [`Csr`], the packed form is held beside them.
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
@@ -69,8 +69,8 @@ pub struct Dia<T> {
 
 impl<T: Numeric> Dia<T> {
     /// A matrix from its diagonals, in any order, as SciPy's `diags_array`: the elements of the
-    /// diagonal `offset` are `a[i, i + offset]`, from the top left; one element alone stands for all
-    /// of its diagonal. On several ranks every rank gives the whole.
+    /// diagonal `offset` are `a[i, i + offset]`, from the top left; one element alone stands for
+    /// all of its diagonal. On several ranks every rank gives the whole.
     ///
     /// # Errors
     ///

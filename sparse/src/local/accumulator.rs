@@ -148,9 +148,9 @@ fn mark(marks: &mut [u64], column: u32) -> bool {
 /// Up to this many columns are sorted by comparing each with each.
 const MEDIUM: usize = 64;
 
-/// Writes up to N columns in order, with their sums, and forgets their marks. The place of each is the
-/// number of smaller ones: there are no branches, since no processor could predict them, and nothing
-/// that the next row reads, whose columns may be the same, waits for places.
+/// Writes up to N columns in order, with their sums, and forgets their marks. The place of each is
+/// the number of smaller ones: there are no branches, since no processor could predict them, and
+/// nothing that the next row reads, whose columns may be the same, waits for places.
 #[inline(always)]
 fn sort_short<const N: usize, T: Numeric>(
     found: &[u32],

@@ -139,7 +139,8 @@ impl<T: Numeric> Pass<T> {
     }
 
     /// The product for the columns of a thread, to which `y` belongs: it is added to that, or
-    /// written where `y` is new. Columns and values are those of the matrix, if the pass reads them.
+    /// written where `y` is new. Columns and values are those of the matrix, if the pass reads
+    /// them.
     pub(crate) fn part<'a>(
         &'a self,
         thread: usize,

@@ -1,9 +1,9 @@
 //! The sums of the columns of some rows.
 //!
 //! Each sum goes over ascending rows, from zero, with the operations of a product of the transpose
-//! with a vector of ones, and so has the bits of that. One pass over columns and values, and none over
-//! rows: an entry is added where its column says. On one thread: if several had some columns each, all
-//! would have to look at all entries, and whose an entry is cannot be predicted.
+//! with a vector of ones, and so has the bits of that. One pass over columns and values, and none
+//! over rows: an entry is added where its column says. On one thread: if several had some columns
+//! each, all would have to look at all entries, and whose an entry is cannot be predicted.
 
 use sparsefuse_kernels::Numeric;
 use sparsefuse_kernels::isa::Computation;

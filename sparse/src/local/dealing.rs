@@ -14,9 +14,9 @@ use std::slice::IterMut;
 /// Entries of a block, about: 14 bytes each before and after they are put to their rows make less
 /// than a core's cache.
 const BLOCK: usize = 1 << 15;
-/// The most blocks that are dealt into, as long as their rows can be counted: for each a line of the
-/// cache of three arrays is written at a time. With 512, which no longer fit a core's first cache,
-/// dealing random entries takes twice as long; with 128, skewed blocks outgrow the second.
+/// The most blocks that are dealt into, as long as their rows can be counted: for each a line of
+/// the cache of three arrays is written at a time. With 512, which no longer fit a core's first
+/// cache, dealing random entries takes twice as long; with 128, skewed blocks outgrow the second.
 const MOST_BLOCKS: usize = 1 << 8;
 /// The most rows of a block: they are numbered by 16 bits.
 const MOST_ROWS: usize = 1 << 16;

@@ -5,8 +5,8 @@ use sparsefuse_kernels::Numeric;
 use sparsefuse_kernels::isa::prefetch_all;
 use std::ops::Range;
 
-/// How many entries of the left factor ahead rows of the right one are asked for: rows anywhere would
-/// be waited for one after the other, since where a row ends cannot be predicted.
+/// How many entries of the left factor ahead rows of the right one are asked for: rows anywhere
+/// would be waited for one after the other, since where a row ends cannot be predicted.
 const AHEAD: usize = 8;
 
 /// Pairs of neighbouring rows that are looked at, and how many rows apart what they name is near.
@@ -30,8 +30,8 @@ impl<'a, T: Numeric> Factors<'a, T> {
         columns.map(|&k| self.right.entries(k as usize).len()).sum()
     }
 
-    /// Whether rows of the left factor name rows of the right one that lie far from those of the row
-    /// before, as far as some of them show.
+    /// Whether rows of the left factor name rows of the right one that lie far from those of the
+    /// row before, as far as some of them show.
     pub(crate) fn are_far_apart(&self) -> bool {
         let n_rows = self.left.len();
         let pairs = (1..n_rows).step_by((n_rows / SAMPLES).max(1));
@@ -49,8 +49,8 @@ impl<'a, T: Numeric> Factors<'a, T> {
         n_far > n_near
     }
 
-    /// Asks for what comes a while after an entry of the left factor: rows of the right one, and where
-    /// those after them are.
+    /// Asks for what comes a while after an entry of the left factor: rows of the right one, and
+    /// where those after them are.
     #[inline(always)]
     pub(crate) fn fetch(&self, entry: usize) {
         if let Some(entries) = self.fetch_columns(entry) {

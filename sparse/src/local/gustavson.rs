@@ -7,11 +7,11 @@
 //! bits depend on nothing else.
 //!
 //! Rows are added up in an array where there are few enough columns ([`Accumulator`]). Others, and
-//! rows that repeat, are planned: a hash table numbers the columns of a row, and the plan says for each
-//! product where its sum is. Rows of stencils repeat: row `i` of `A` is row `i - 1` moved by one
-//! column, and so are the rows of `B` that it meets. Then row `i` of `C` is row `i - 1` moved by
-//! one column, and its plan is the same; finding that out takes one look at each entry of `A` and
-//! `B`.
+//! rows that repeat, are planned: a hash table numbers the columns of a row, and the plan says for
+//! each product where its sum is. Rows of stencils repeat: row `i` of `A` is row `i - 1` moved by
+//! one column, and so are the rows of `B` that it meets. Then row `i` of `C` is row `i - 1` moved
+//! by one column, and its plan is the same; finding that out takes one look at each entry of `A`
+//! and `B`.
 //!
 //! Moves, per product, 4 bytes of columns and an element from the caches, and writes each entry of
 //! `C` once.

@@ -2,9 +2,10 @@
 //! masked accumulator (Milaković, Selvitopi, Nisa, Budimlić, Buluç, "Parallel algorithms for masked
 //! sparse matrix-matrix products", ICPP 2022).
 //!
-//! A row of the mask says which columns are wanted; an array finds where a column goes, and terms at
-//! other columns are dropped. Each element is summed over ascending `k` with one fused multiply-add
-//! per term, from zero, as in the whole product. An entry of the mask that no term meets becomes 0.
+//! A row of the mask says which columns are wanted; an array finds where a column goes, and terms
+//! at other columns are dropped. Each element is summed over ascending `k` with one fused
+//! multiply-add per term, from zero, as in the whole product. An entry of the mask that no term
+//! meets becomes 0.
 //!
 //! Looks at each term of the whole product once, and writes the entries of the mask alone.
 

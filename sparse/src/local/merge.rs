@@ -1,8 +1,9 @@
 //! Rows of two matrices side by side: the columns that one of them has, or both.
 //!
 //! Which of two columns comes first cannot be predicted, so the loops have no branches on it: they
-//! write what either may bring, and go on in one row or in both by adding the outcome of a comparison.
-//! Rows with the same columns, as matrices from one grid have, are compared and copied as a whole.
+//! write what either may bring, and go on in one row or in both by adding the outcome of a
+//! comparison. Rows with the same columns, as matrices from one grid have, are compared and copied
+//! as a whole.
 
 use super::rows::Rows;
 use sparsefuse_kernels::Numeric;
@@ -90,8 +91,8 @@ pub(crate) fn intersect<T: Numeric>(
     at
 }
 
-/// Whether two rows have the same columns. Most that have not differ in their first or their number,
-/// which is seen without a call.
+/// Whether two rows have the same columns. Most that have not differ in their first or their
+/// number, which is seen without a call.
 #[inline(always)]
 fn are_equal(left: &[u32], right: &[u32]) -> bool {
     left.len() == right.len() && left.first() == right.first() && left == right

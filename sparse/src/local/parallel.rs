@@ -21,9 +21,9 @@ thread_local! {
 
 /// The threads of a rank for work on structures. A handle that is cheap to clone.
 ///
-/// The threads sleep while there is nothing to do for them, and end when the last handle is dropped.
-/// The one that asks waits meanwhile: so no work waits for a thread that has not come yet, and as
-/// many threads work as were asked for.
+/// The threads sleep while there is nothing to do for them, and end when the last handle is
+/// dropped. The one that asks waits meanwhile: so no work waits for a thread that has not come yet,
+/// and as many threads work as were asked for.
 #[derive(Clone)]
 pub struct Threads {
     /// `None` for one thread, the one that asks.

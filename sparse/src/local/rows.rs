@@ -1,7 +1,7 @@
 //! Some rows of a matrix on one rank: [`LocalRows`] owns them, [`Rows`] borrows them.
 //!
-//! [`Rows`] is what algorithms read, of a matrix or of rows that came from other ranks. Within a row
-//! columns ascend strictly, which the order of summation relies on; [`check_local`] and
+//! [`Rows`] is what algorithms read, of a matrix or of rows that came from other ranks. Within a
+//! row columns ascend strictly, which the order of summation relies on; [`check_local`] and
 //! [`check_order`] refuse other rows.
 
 use super::triplets::Triplets;
@@ -133,8 +133,8 @@ impl<T: Element> LocalRows<T> {
         }
     }
 
-    /// As [`LocalRows::with_capacity`], for rows as large as a matrix: one that cannot be held is an
-    /// error and not the end of the process. Where ranks go on together, all must fail
+    /// As [`LocalRows::with_capacity`], for rows as large as a matrix: one that cannot be held is
+    /// an error and not the end of the process. Where ranks go on together, all must fail
     /// ([`Runtime::agree`](sparsefuse_runtime::Runtime::agree)).
     ///
     /// # Errors
@@ -165,8 +165,8 @@ impl<T: Element> LocalRows<T> {
         Ok(copy)
     }
 
-    /// Makes sure that a row with this many entries can be appended. Capacity grows geometrically, so that few
-    /// calls allocate.
+    /// Makes sure that a row with this many entries can be appended. Capacity grows geometrically,
+    /// so that few calls allocate.
     ///
     /// # Errors
     ///

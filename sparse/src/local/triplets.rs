@@ -152,7 +152,8 @@ impl<T: Copy> Triplets<T> {
         Ok(())
     }
 
-    /// Adds all entries of other triplets of the same matrix. Fails if the system refuses the memory.
+    /// Adds all entries of other triplets of the same matrix. Fails if the system refuses the
+    /// memory.
     pub(crate) fn append(&mut self, mut other: Self) -> Result<(), Error> {
         debug_assert_eq!(
             (self.n_rows, self.n_cols),

@@ -1,4 +1,5 @@
-//! The entries: blocks of lines, parsed on the threads of the rank, joined in the order of the file.
+//! The entries: blocks of lines, parsed on the threads of the rank, joined in the order of the
+//! file.
 //!
 //! Every index that comes out lies inside the matrix, and there are as many entries as the header
 //! announced. The first error of the file is the one reported, however it was cut.

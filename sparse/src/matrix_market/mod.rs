@@ -1,15 +1,15 @@
 //! Matrix Market files: `.mtx`, plain or compressed with gzip.
 //!
 //! A file is read in one pass that never holds it whole: [`source`] delivers blocks of whole lines,
-//! [`header`] takes the first of them, [`body`] parses each block on the threads of the rank while the next one
-//! is read, [`number`] turns text into numbers, and [`expand`] makes the stored half of a symmetric
-//! matrix whole. On several ranks [`deal`] gives each its own blocks, and [`ranks`] sends what they
-//! hold where it belongs.
+//! [`header`] takes the first of them, [`body`] parses each block on the threads of the rank while
+//! the next one is read, [`number`] turns text into numbers, and [`expand`] makes the stored half
+//! of a symmetric matrix whole. On several ranks [`deal`] gives each its own blocks, and [`ranks`]
+//! sends what they hold where it belongs.
 //!
 //! The reader accepts what real tools write: comments, blank lines, tabs and carriage returns
-//! anywhere, any case in the header, Fortran's `D` exponents, SciPy's `unsigned-integer`. It refuses
-//! everything else with the file, the line, what was expected and what was found. Memory grows with
-//! the entries really present, never with the numbers that a header announces.
+//! anywhere, any case in the header, Fortran's `D` exponents, SciPy's `unsigned-integer`. It
+//! refuses everything else with the file, the line, what was expected and what was found. Memory
+//! grows with the entries really present, never with the numbers that a header announces.
 //!
 //! Three rules are stricter than those of some readers, which would return a wrong matrix instead:
 //! values must be finite; the diagonal of a Hermitian file must be real; and a file of a symmetric

@@ -304,8 +304,8 @@ impl<'a, T: Field> Reader<'a, T> {
         Ok(())
     }
 
-    /// Refuses a Hermitian array whose diagonal is not real, if that is the first error of the round.
-    /// Which elements are on the diagonal is known only by their numbers in the file.
+    /// Refuses a Hermitian array whose diagonal is not real, if that is the first error of the
+    /// round. Which elements are on the diagonal is known only by their numbers in the file.
     fn check_diagonal(
         &self,
         share: &Share<T>,

@@ -14,16 +14,16 @@ use std::sync::Arc;
 
 impl<T: Numeric> Csr<T> {
     /// The product of the conjugate transpose with a vector, `y[j] = sum(conj(a[i, j]) * x[i])`,
-    /// without making the transpose: SciPy's `rmatvec`. For real matrices that is `A^T x`. It has the
-    /// bits of a product with [`Csr::adjoint`], on any threads and ranks.
+    /// without making the transpose: SciPy's `rmatvec`. For real matrices that is `A^T x`. It has
+    /// the bits of a product with [`Csr::adjoint`], on any threads and ranks.
     ///
     /// The first call for a matrix, or for new values of it, executes the window and looks at all
     /// entries, which takes as long as several products, and ten to thirty of a stencil. What it
     /// finds is kept with the matrix and its clones: 8 bytes for each row outside of runs of rows
     /// with equal offsets, for each thread and once more, and on several ranks the entries of other
     /// ranks in this one's columns. Each product then is one task, which reads the plain arrays of
-    /// the matrix unless nearly all of its rows are those of stencils. Where there is memory for it,
-    /// [`Csr::kept_adjoint`] is a matrix that is packed as any other.
+    /// the matrix unless nearly all of its rows are those of stencils. Where there is memory for
+    /// it, [`Csr::kept_adjoint`] is a matrix that is packed as any other.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;

@@ -86,8 +86,8 @@ products! {
 macro_rules! values {
     ($($matrix:ident)*) => {$(
         impl<T: Numeric> $matrix<T> {
-            /// The matrix with every entry multiplied by a number, or by a scalar, which need not be
-            /// known yet. One elementwise task; the structure is shared.
+            /// The matrix with every entry multiplied by a number, or by a scalar, which need not
+            /// be known yet. One elementwise task; the structure is shared.
             ///
             /// # Panics
             ///
@@ -152,8 +152,8 @@ macro_rules! values {
                 Ok(self.with_own_values(self.values().try_conj()?))
             }
 
-            /// The sums along an axis, as [`Csr::sum_axis`]: 1 for those of the rows, 0 for those of
-            /// the columns. The sum of all entries is that of the values.
+            /// The sums along an axis, as [`Csr::sum_axis`]: 1 for those of the rows, 0 for those
+            /// of the columns. The sum of all entries is that of the values.
             ///
             /// # Panics
             ///

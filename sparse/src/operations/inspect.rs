@@ -1,5 +1,5 @@
-//! What solvers ask of a matrix before they begin: how large its entries are, whether all are finite,
-//! and whether it is its own adjoint.
+//! What solvers ask of a matrix before they begin: how large its entries are, whether all are
+//! finite, and whether it is its own adjoint.
 //!
 //! Whether a matrix is symmetric (Hermitian) is decided by one rule everywhere, up to rounding:
 //! [`rounding_of_entries`]. The largest entry and the answer of a sample are kept with the matrix.
@@ -34,9 +34,9 @@ pub fn rounding_of_entries<T: Field>(norm_max: f64) -> f64 {
 }
 
 impl<T: Field> Csr<T> {
-    /// [`Csr::norm_max`] as a number, of complex entries that of their parts: found when it is first
-    /// asked for and kept with this matrix and its clones. The first call executes the window, and
-    /// every rank must make it.
+    /// [`Csr::norm_max`] as a number, of complex entries that of their parts: found when it is
+    /// first asked for and kept with this matrix and its clones. The first call executes the
+    /// window, and every rank must make it.
     ///
     /// # Errors
     ///

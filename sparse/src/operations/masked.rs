@@ -1,7 +1,7 @@
 //! The product of two sparse matrices at the entries of a third one ([`crate::local::masked`]).
 //!
-//! Each rank computes the rows that it has of the mask: it fetches those rows of the left factor, if
-//! they are spread in another way, and the rows of the right one that they meet.
+//! Each rank computes the rows that it has of the mask: it fetches those rows of the left factor,
+//! if they are spread in another way, and the rows of the right one that they meet.
 
 use super::matmul::{Foreign, factors};
 use crate::exchange::check_runtime;

@@ -1,6 +1,7 @@
 //! Sums and norms: products with a vector of ones and reductions of the values, so lazy, fused and
-//! in the runtime's order of summation. What goes by columns is one pass over the entries where a rank
-//! has them all ([`ColumnSums`]), and else goes through the transpose, which has the same order.
+//! in the runtime's order of summation. What goes by columns is one pass over the entries where a
+//! rank has them all ([`ColumnSums`]), and else goes through the transpose, which has the same
+//! order.
 
 use super::expect;
 use crate::formats::csr::Csr;
@@ -49,8 +50,8 @@ twins! {
     Numeric;
     /// The sums along an axis, as [`Array::sum_axis`](sparsefuse_dense::Array::sum_axis): 1 for
     /// those of the rows, by one product with a vector; 0 for those of the columns, over ascending
-    /// rows, by one pass over the entries, which executes the window; where ranks have some rows each,
-    /// by one transpose more.
+    /// rows, by one pass over the entries, which executes the window; where ranks have some rows
+    /// each, by one transpose more.
     ///
     /// ```
     /// use sparsefuse_sparse::gallery;

@@ -1,4 +1,5 @@
-//! The operators `+ - * /` and `-` between matrices, vectors, scalars and numbers, owned or borrowed.
+//! The operators `+ - * /` and `-` between matrices, vectors, scalars and numbers, owned or
+//! borrowed.
 //!
 //! Each calls the method that returns an error, and panics with the error's message.
 

@@ -90,8 +90,8 @@ impl<T: Numeric> Csr<T> {
     ///
     /// # Errors
     ///
-    /// If there are not as many factors as rows, they are another runtime's, a computation of values failed, or memory runs
-    /// out.
+    /// If there are not as many factors as rows, they are another runtime's, a computation of
+    /// values failed, or memory runs out.
     pub fn scale_rows(&self, factors: &Vector<T>) -> Result<Self, Error> {
         check_len("scale_rows", factors, self.n_rows())?;
         check_runtime("scale_rows", self.runtime(), factors.runtime())?;

@@ -13,8 +13,8 @@ use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Shape};
 
 impl<T: Numeric> Csr<T> {
-    /// The sampled product of two dense matrices (SDDMM): `s[i, j] * sum(x[i, k] * y[j, k])` at each
-    /// stored entry `s[i, j]`, a matrix with this one's structure. The product `X Yᵀ` is never
+    /// The sampled product of two dense matrices (SDDMM): `s[i, j] * sum(x[i, k] * y[j, k])` at
+    /// each stored entry `s[i, j]`, a matrix with this one's structure. The product `X Yᵀ` is never
     /// formed; nothing is conjugated.
     ///
     /// Each sum is that of 16 lanes by `k` modulo 16, over ascending `k` with one fused

@@ -39,9 +39,9 @@ impl<T: Numeric> Csr<T> {
     ///
     /// # Errors
     ///
-    /// If there is no block, a row or column of blocks has none, rows of blocks differ in length, or
-    /// blocks do not fit together; if the matrix has too many rows or columns, the computation of
-    /// the values failed, or memory runs out.
+    /// If there is no block, a row or column of blocks has none, rows of blocks differ in length,
+    /// or blocks do not fit together; if the matrix has too many rows or columns, the computation
+    /// of the values failed, or memory runs out.
     #[doc(alias = "bmat")]
     pub fn block_array<'a>(blocks: &[impl AsRef<[Option<&'a Self>]>]) -> Result<Self, Error>
     where

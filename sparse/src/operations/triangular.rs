@@ -1,10 +1,10 @@
 //! The solution of sparse triangular systems.
 //!
 //! A sweep through the rows, each of which needs those that its columns name. The threads of a rank
-//! share it in sections of neighbouring rows, each of which waits where it needs another one; the ranks
-//! follow one another, see [`Chain`]. The terms of a row are subtracted in one fixed order, that of the
-//! columns from afar towards the diagonal; so the bits of a solution depend neither on threads nor on
-//! ranks.
+//! share it in sections of neighbouring rows, each of which waits where it needs another one; the
+//! ranks follow one another, see [`Chain`]. The terms of a row are subtracted in one fixed order,
+//! that of the columns from afar towards the diagonal; so the bits of a solution depend neither on
+//! threads nor on ranks.
 
 use crate::exchange::chain::Chain;
 use crate::exchange::layout::RowLayout;
@@ -22,9 +22,9 @@ use std::sync::Arc;
 /// reads and writes the vector: about as much as a product with the same triangle. Holds a copy of
 /// the triangle and the inverse of the diagonal.
 ///
-/// Several threads share a solve where the order of the rows lets them, as in grids line by line, and
-/// where there is work for a quarter of a millisecond; to find out takes the setup as long as four to
-/// seven solves.
+/// Several threads share a solve where the order of the rows lets them, as in grids line by line,
+/// and where there is work for a quarter of a millisecond; to find out takes the setup as long as
+/// four to seven solves.
 ///
 /// ```
 /// use sparsefuse_dense::Vector;

@@ -111,7 +111,8 @@ fn check_operations<T: Exact>(drawn: &Drawn, other: &[usize]) {
         let csr = a.to_csr()?;
         let x = Vector::from_slice(&x);
         let xs = Array::from_shape_vec([n_cols, 3], xs.clone())?;
-        // A new matrix each time: at the first product its rows are made, at the third it is packed.
+        // A new matrix each time: at the first product its rows are made, at the third it is
+        // packed.
         let fresh = Dia::from_elements(n_rows, n_cols, &offsets_of_a, element::<T>)?;
         let expected = bits(&(&csr * &x).to_vec()?);
         for _ in 0..3 {

@@ -7,8 +7,8 @@ use sparsefuse_sparse::{Csr, gallery};
 
 const N: usize = 60;
 
-/// Products and reductions beside an array for which one rank lacks memory: they are there, with the
-/// bits of a program without it.
+/// Products and reductions beside an array for which one rank lacks memory: they are there, with
+/// the bits of a program without it.
 #[test]
 fn products_beside_a_failure_of_one_rank() {
     let expected = program(3, true, None);

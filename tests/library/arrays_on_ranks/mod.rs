@@ -1,5 +1,5 @@
-//! Arrays of several dimensions that are cut among ranks: what travels is what is needed. Of stencils the
-//! halo, one message to a neighbour; of sums of columns partial results.
+//! Arrays of several dimensions that are cut among ranks: what travels is what is needed. Of
+//! stencils the halo, one message to a neighbour; of sums of columns partial results.
 
 mod halos;
 mod stencils;

@@ -14,13 +14,14 @@ use std::fmt;
 const KEPT: i64 = 768 << 10;
 /// The same where the arrays are larger than the last cache, of which this is a part.
 const KEPT_OF_LARGE: i64 = 4 << 20;
-/// How often the loops of a chain reach each array that goes through memory at least, in the mean. Loops
-/// over dozens of arrays that reach them once or twice are faster one after the other: they fill the cache.
+/// How often the loops of a chain reach each array that goes through memory at least, in the mean.
+/// Loops over dozens of arrays that reach them once or twice are faster one after the other: they
+/// fill the cache.
 const AGAIN: i64 = 4;
 /// The elements of a band, about: enough that calls for them cost little.
 const BAND: usize = 4096;
-/// With several threads, the share of a thread's rows by which the last loop of a chain is behind at
-/// most (one in eight), since what is left between two threads is run by one of them.
+/// With several threads, the share of a thread's rows by which the last loop of a chain is behind
+/// at most (one in eight), since what is left between two threads is run by one of them.
 const SHARE: i64 = 8;
 /// The rows that it may be behind in any case.
 const CLOSE: i64 = 2;
@@ -97,11 +98,12 @@ struct Memory {
     in_use: InUse,
 }
 
-/// What loops use of a memory at a time; those of one row, which is used beside others, are not counted.
+/// What loops use of a memory at a time; those of one row, which is used beside others, are not
+/// counted.
 #[derive(Clone, Copy, Debug, Default)]
 struct InUse {
-    /// The first and the last byte that they reach when the first loop is at its row 0, if their rows
-    /// go on as far in front of those that there are.
+    /// The first and the last byte that they reach when the first loop is at its row 0, if their
+    /// rows go on as far in front of those that there are.
     ends: Option<[i64; 2]>,
     /// The bytes from row to row.
     step: i64,
@@ -333,9 +335,9 @@ impl Builder {
     }
 
     /// Beside which row of the first loop the first row of this one lies in memory: by what it
-    /// writes, where a loop before has reached that. Arguments whose memory is the same for the kernel may
-    /// still lie in two places, as far apart as any addresses, where one of them could not take over the
-    /// memory of the other; that says nothing of rows.
+    /// writes, where a loop before has reached that. Arguments whose memory is the same for the
+    /// kernel may still lie in two places, as far apart as any addresses, where one of them could
+    /// not take over the memory of the other; that says nothing of rows.
     fn place(&self, reaches: &[(Touch, Reach)]) -> i64 {
         let place = |(touch, reach): &(Touch, Reach)| {
             let (frame, place) = self.memories.get(&touch.memory)?.frame.as_ref()?;
@@ -348,7 +350,8 @@ impl Builder {
         place.unwrap_or(0)
     }
 
-    /// Whether what the loops use at a time is kept in the cache, and little is left between threads.
+    /// Whether what the loops use at a time is kept in the cache, and little is left between
+    /// threads.
     fn has_room(&self, reaches: &[(Touch, Reach)], lag: i64, depths: [i64; 2]) -> bool {
         let depth = depths[1] - depths[0];
         let threads = self.chain.threads as i64;

@@ -3,25 +3,26 @@
 //! Fifty sweeps of a stencil are fifty loops, which cannot become one: a row of a sweep needs three
 //! rows of the sweep before. Run one after the other, each of them reads its arrays from memory, or
 //! from the cache that holds them all. Here the first loop runs some rows, a band, then the second
-//! one those of its rows that need no more than that, and so on; then the first one goes on with its
-//! next band. So what a loop reads was written shortly before and lies in the cache of the core,
-//! however large the arrays are, and threads meet once for all of the loops.
-//! The field calls it loop skewing, or time tiling: Wolf and Lam, "A loop transformation theory and
-//! an algorithm to maximize parallelism" (IEEE TPDS, 1991).
+//! one those of its rows that need no more than that, and so on; then the first one goes on with
+//! its next band. So what a loop reads was written shortly before and lies in the cache of the
+//! core, however large the arrays are, and threads meet once for all of the loops. The field calls
+//! it loop skewing, or time tiling: Wolf and Lam, "A loop transformation theory and an algorithm to
+//! maximize parallelism" (IEEE TPDS, 1991).
 //!
-//! What goes in is a kernel with where its arrays lie, what comes out are [`Chain`]s of loops. It is
-//! found from addresses alone, so it holds for any loops, not for stencils in particular: of each
-//! two loops of which one writes what the other reads or writes, it is known which rows of the one
-//! have bytes in common with which rows of the other (`reach.rs`). From this follow
+//! What goes in is a kernel with where its arrays lie, what comes out are [`Chain`]s of loops. It
+//! is found from addresses alone, so it holds for any loops, not for stencils in particular: of
+//! each two loops of which one writes what the other reads or writes, it is known which rows of the
+//! one have bytes in common with which rows of the other (`reach.rs`). From this follow
 //!
-//! - the lag of each loop: when the first loop has run `w` rows, loop `k` may have run `w - lag(k)`;
+//! - the lag of each loop: when the first loop has run `w` rows, loop `k` may have run
+//!   `w - lag(k)`;
 //! - the parts of threads (`parts.rs`): what a thread can run of each loop without a row that
-//!   depends on another thread's, which is less of each later loop; what is left between two threads
-//!   is run when all have ended.
+//!   depends on another thread's, which is less of each later loop; what is left between two
+//!   threads is run when all have ended.
 //!
-//! The invariant: two rows of two loops that have a byte in common, which one of the two writes, run
-//! in the order of the loops, and on one thread or with a meeting of all threads between them. So
-//! all bits are those of loops run one after the other.
+//! The invariant: two rows of two loops that have a byte in common, which one of the two writes,
+//! run in the order of the loops, and on one thread or with a meeting of all threads between them.
+//! So all bits are those of loops run one after the other.
 //!
 //! A chain ends where a loop multiplies a sparse matrix, or goes through memory in another way than
 //! the loops before, or reduces in tiles that rows do not begin with; and where the loops of the
@@ -240,8 +241,8 @@ impl Plan {
         }
     }
 
-    /// Whether the plan is right for a launch. Without chains it is right for any, so that small arrays
-    /// cost no look at each of them.
+    /// Whether the plan is right for a launch. Without chains it is right for any, so that small
+    /// arrays cost no look at each of them.
     fn fits(&self, bands: &Bands, launch: &Launch<'_>, machine: Machine) -> bool {
         if self.machine != machine || self.chains.is_empty() {
             return self.machine == machine;

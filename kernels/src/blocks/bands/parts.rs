@@ -18,9 +18,9 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// The parts of a loop of this number of rows that waits for loops with these parts, cut as near as
-    /// possible to the nominal places. `None` if there are not rows enough, so that what is left at
-    /// one meeting of threads depends on what is left at the next.
+    /// The parts of a loop of this number of rows that waits for loops with these parts, cut as
+    /// near as possible to the nominal places. `None` if there are not rows enough, so that what is
+    /// left at one meeting of threads depends on what is left at the next.
     pub(super) fn new<'a>(
         rows: i64,
         threads: usize,

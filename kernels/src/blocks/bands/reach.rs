@@ -2,9 +2,10 @@
 //! later one has to wait for.
 //!
 //! An outer row of a loop is all elements with the same index along its first dimension. Of a
-//! view, outer row `i` reaches the bytes from `begin + i * step` on, `len` of them (some of which it
-//! may leave out). So two rows of two loops have bytes in common where an inequality between their
-//! numbers holds, and all that is asked about the two loops follows from two numbers ([`Wait`]).
+//! view, outer row `i` reaches the bytes from `begin + i * step` on, `len` of them (some of which
+//! it may leave out). So two rows of two loops have bytes in common where an inequality between
+//! their numbers holds, and all that is asked about the two loops follows from two numbers
+//! ([`Wait`]).
 
 use crate::launch::Layout;
 use std::ops::Range;

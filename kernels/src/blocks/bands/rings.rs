@@ -1,16 +1,17 @@
 //! Rings: temporary arrays of a chain of which a thread keeps the rows that are in use.
 //!
-//! What a loop of a chain writes and a later one reads lies in the cache of the core at that time. If it
-//! is an array in memory, though, it is written there at some time, and its cache lines are fetched from
-//! there first: a chain of thirty loops moves some dozens of arrays that nothing else will ever read.
-//! Such an array has a window in place of them: memory of a thread that holds the rows from the
-//! first one on that will be reached again. From time to time these rows move to the front of it.
+//! What a loop of a chain writes and a later one reads lies in the cache of the core at that time.
+//! If it is an array in memory, though, it is written there at some time, and its cache lines are
+//! fetched from there first: a chain of thirty loops moves some dozens of arrays that nothing else
+//! will ever read. Such an array has a window in place of them: memory of a thread that holds the
+//! rows from the first one on that will be reached again. From time to time these rows move to the
+//! front of it.
 //!
-//! It is known of a memory that only loops of the chain reach it, in arrays that are temporary. So when
-//! a thread runs its rows, it finds in the window whatever the memory would have held, since it has
-//! written that before; and the memory is touched only where two threads meet. What is left there,
-//! and run when all have ended, finds the rows that it reaches in the memory: each thread puts those
-//! there that it has written.
+//! It is known of a memory that only loops of the chain reach it, in arrays that are temporary. So
+//! when a thread runs its rows, it finds in the window whatever the memory would have held, since
+//! it has written that before; and the memory is touched only where two threads meet. What is left
+//! there, and run when all have ended, finds the rows that it reaches in the memory: each thread
+//! puts those there that it has written.
 
 use super::parts::Parts;
 use super::reach::Reach;
@@ -22,8 +23,8 @@ use std::ops::Range;
 pub(crate) struct Ring {
     /// All arguments that are this memory.
     pub(crate) args: Vec<ArgId>,
-    /// The one from whose address on others count: one that a loop reaches, so that a plan which fits
-    /// a launch knows where the others lie.
+    /// The one from whose address on others count: one that a loop reaches, so that a plan which
+    /// fits a launch knows where the others lie.
     pub(crate) origin: ArgId,
     touches: Vec<Touch>,
     /// The bytes that are in use at a time, at most.
@@ -51,7 +52,8 @@ pub(crate) struct Progress<'a> {
 }
 
 /// The bytes of a memory that what is left between threads reaches: those below the first number
-/// belong to the meeting with the thread before, those from the second one on to that with the next.
+/// belong to the meeting with the thread before, those from the second one on to that with the
+/// next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seams(i64, i64);
 

@@ -126,9 +126,9 @@ fn loops_in_bands_have_the_bits_of_loops_one_after_the_other() {
     );
 }
 
-/// A store gets memory of its own where that of another one, which the kernel takes for its own, has no
-/// room: then one number stands for two places. A chain that took their distance for rows went on for
-/// hours.
+/// A store gets memory of its own where that of another one, which the kernel takes for its own,
+/// has no room: then one number stands for two places. A chain that took their distance for rows
+/// went on for hours.
 #[test]
 fn memory_in_two_places_says_nothing_of_rows() {
     let (n, far) = (64, 1 << 21);

@@ -3,8 +3,9 @@
 //! `x + alpha * p` and the sum of `x * y` are the work of most solvers. As two steps they write and
 //! read a block that nobody else wants; so a multiplication of floating-point numbers whose only
 //! reader is an addition, a subtraction or a sum is left out, and the reader multiplies. It rounds
-//! twice, as the two instructions do: this saves passes over a block and changes no bit. For the same
-//! reason the smaller of `max(x, low)` and `high`, which is `clamp`, takes the larger one itself.
+//! twice, as the two instructions do: this saves passes over a block and changes no bit. For the
+//! same reason the smaller of `max(x, low)` and `high`, which is `clamp`, takes the larger one
+//! itself.
 
 use crate::element::DType;
 use crate::ir::{BinaryOp, Inst, ReduceOp, ValueId};

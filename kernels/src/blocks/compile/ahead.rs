@@ -9,8 +9,8 @@
 //! launch how far ahead the first has to be. Where ghosts travel meanwhile, both loops run the rows
 //! that need none, and the first has run the others before. The first loop may not reduce. Memory
 //! that both loops reach and one of them writes must be the same array, row by row, or be gathered
-//! by products of the second loop. So every row of the first loop finds what it would find if it ran
-//! before the second loop began, and every row of the second what the first left.
+//! by products of the second loop. So every row of the first loop finds what it would find if it
+//! ran before the second loop began, and every row of the second what the first left.
 
 use crate::blocks::Part;
 use crate::ir::{ArgId, Inst, Kernel, Loop};

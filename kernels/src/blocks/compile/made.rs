@@ -1,12 +1,12 @@
 //! Matrices that one loop makes and the next one reduces row by row.
 //!
-//! `(a - b).square().sum_axis(1)` is two loops, over the elements and over the rows, and between them
-//! lies a matrix. Here the first loop makes some rows at a time and the second one's reductions take
-//! them while they are in the cache. Where nothing else reads the matrix, it has no memory but that of
-//! these rows, one piece for each thread.
+//! `(a - b).square().sum_axis(1)` is two loops, over the elements and over the rows, and between
+//! them lies a matrix. Here the first loop makes some rows at a time and the second one's
+//! reductions take them while they are in the cache. Where nothing else reads the matrix, it has no
+//! memory but that of these rows, one piece for each thread.
 //!
-//! The rest of the second loop runs when all rows are reduced, so what it writes may be anything that
-//! the first one reads.
+//! The rest of the second loop runs when all rows are reduced, so what it writes may be anything
+//! that the first one reads.
 
 use super::{LoopProgram, Step};
 use crate::blocks::Settings;
@@ -15,8 +15,8 @@ use crate::ir::{ArgId, Inst, Kernel};
 use crate::launch::{Launch, Operand};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes of the rows that are made at a time: a part of an L2 cache, with room for what they are made
-/// of.
+/// Bytes of the rows that are made at a time: a part of an L2 cache, with room for what they are
+/// made of.
 const AT_A_TIME: usize = 256 << 10;
 /// Bytes of the longest row, which is made alone.
 const LONGEST: usize = 1 << 20;

@@ -36,9 +36,10 @@ const BLOCK_BYTES: usize = 24 << 10;
 const STREAM_BYTES: usize = 128 << 10;
 /// From how many terms of updates and sums on that is so.
 const MANY_TERMS: usize = 8;
-/// The bytes that are read of an array without a break there, also where those of all arrays together
-/// leave the L2 cache: the prefetchers of the hardware begin anew with each stretch. GMRES(100) on 128
-/// by 128 points took 680 us an iteration with stretches of 1 KB, 560 us with 4 KB.
+/// The bytes that are read of an array without a break there, also where those of all arrays
+/// together leave the L2 cache: the prefetchers of the hardware begin anew with each stretch.
+/// GMRES(100) on 128 by 128 points took 680 us an iteration with stretches of 1 KB, 560 us with 4
+/// KB.
 const STRETCH: usize = 4 << 10;
 /// Shorter blocks cost more in calls than they save in misses.
 const MIN_BLOCK_LEN: usize = 128;

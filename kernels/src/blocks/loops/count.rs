@@ -1,7 +1,7 @@
 //! How many bytes of a mask are true: the sum of a `bool` as a number, without the numbers.
 //!
-//! The sum of whole numbers, and of small ones in `f64`, does not depend on its order. So as many bytes
-//! are added as bytes as cannot overflow one.
+//! The sum of whole numbers, and of small ones in `f64`, does not depend on its order. So as many
+//! bytes are added as bytes as cannot overflow one.
 #![expect(unsafe_code, reason = "reads bytes through pointers, with SIMD")]
 
 use super::lanes::Reduction;

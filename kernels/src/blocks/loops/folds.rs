@@ -41,7 +41,8 @@ impl LaneElement for u8 {
 /// A reduction that only looks at elements.
 pub(crate) trait Fold {
     type T: LaneElement;
-    /// Whether it leaves no trace how elements of a lane are grouped, as long as they keep their order.
+    /// Whether it leaves no trace how elements of a lane are grouped, as long as they keep their
+    /// order.
     const IS_ASSOCIATIVE: bool;
     fn join(a: Self::T, b: Self::T) -> Self::T;
 
@@ -153,9 +154,9 @@ pub(crate) fn join_lanes<F: Fold>(mut lanes: [F::T; LANES]) -> F::T {
     lanes[0]
 }
 
-/// As [`fold_elements`], of long blocks: whole chunks in registers, which the lanes in memory are not
-/// while their number is not known, and two at a time where that leaves no trace, since each join waits
-/// for the one before it.
+/// As [`fold_elements`], of long blocks: whole chunks in registers, which the lanes in memory are
+/// not while their number is not known, and two at a time where that leaves no trace, since each
+/// join waits for the one before it.
 ///
 /// # Safety
 /// `values` must be readable as `n` elements.

@@ -4,7 +4,8 @@
 //! gather instructions are slower than as many loads.
 #![expect(unsafe_code, reason = "reads the array through pointers of the launch")]
 
-/// The rows that one call reads, as [`crate::launch::Structure`] and [`crate::launch::Operand`] say.
+/// The rows that one call reads, as [`crate::launch::Structure`] and [`crate::launch::Operand`]
+/// say.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NamedRows {
     /// The first element to write, of rows times width, and how many.
@@ -29,8 +30,8 @@ pub(crate) struct NamedRows {
 /// The pointers of `rows` must be valid as [`crate::launch::Structure`] and
 /// [`crate::launch::Operand`] say for elements of `size` bytes, and `out` writable as `n` of them.
 pub(crate) unsafe fn gather(size: usize, rows: &NamedRows, out: *mut u8) {
-    // SAFETY: forwarded; types of a size move the same bytes, and these ask for no more alignment than
-    // any element type of their size, since complex numbers are aligned as their parts.
+    // SAFETY: forwarded; types of a size move the same bytes, and these ask for no more alignment
+    // than any element type of their size, since complex numbers are aligned as their parts.
     unsafe {
         match size {
             1 => gather_as::<u8>(rows, out.cast()),
@@ -87,7 +88,8 @@ unsafe fn gather_wide<T: Copy>(rows: &NamedRows, out: *mut T) {
 /// Where the row of `x` lies that a row names; `None` if it has no entry.
 #[inline(always)]
 unsafe fn named<T>(rows: &NamedRows, row: usize) -> Option<*const T> {
-    // SAFETY: forwarded; a structure has one position more than rows, and an entry is an index of `x`.
+    // SAFETY: forwarded; a structure has one position more than rows, and an entry is an index of
+    // `x`.
     unsafe {
         let entry = if rows.singles {
             row

@@ -159,8 +159,8 @@ fn fold<F: Fold>() -> Reduction {
     fold_with::<F>(fold_loop::<F>(), fold_tiles_loop::<F>())
 }
 
-/// A reduction without a variant for AVX-512: an operation that is rare, or that the one for AVX2 does
-/// faster (extrema 1.35 times on AMD Zen 5).
+/// A reduction without a variant for AVX-512: an operation that is rare, or that the one for AVX2
+/// does faster (extrema 1.35 times on AMD Zen 5).
 fn rare_fold<F: Fold>() -> Reduction {
     fold_with::<F>(rare_fold_loop::<F>(), rare_fold_tiles_loop::<F>())
 }

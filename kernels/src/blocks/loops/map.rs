@@ -191,8 +191,8 @@ impl Bits for u8 {}
 impl Bits for u32 {}
 impl Bits for u64 {}
 
-/// Functions that the real ones of a chunk compute together: sine and cosine treat large arguments apart
-/// from the SIMD loop, the exponential function of `f32` results that are hard to round.
+/// Functions that the real ones of a chunk compute together: sine and cosine treat large arguments
+/// apart from the SIMD loop, the exponential function of `f32` results that are hard to round.
 pub(crate) struct Exp<T>(PhantomData<T>);
 pub(crate) struct Sin<T>(PhantomData<T>);
 pub(crate) struct Cos<T>(PhantomData<T>);
@@ -238,7 +238,8 @@ by_blocks! {
     Cos<f64>: cos, double::cos_block;
 }
 
-/// The absolute value of a complex number: its parts side by side first, so that these are SIMD lanes.
+/// The absolute value of a complex number: its parts side by side first, so that these are SIMD
+/// lanes.
 pub(crate) struct Modulus<T>(PhantomData<T>);
 
 macro_rules! modulus {

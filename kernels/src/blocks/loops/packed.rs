@@ -287,9 +287,9 @@ impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
             // SAFETY: the rows of a group lie within `first..end`, and so do their values; rows
             // `row..row + n` are those asked for.
             unsafe {
-                // From two places at a time, half of the rows apart: the prefetchers of the hardware
-                // have more under way for two streams than for one (AMD Zen 3, eleven diagonals from
-                // memory: 22 ms in place of 31).
+                // From two places at a time, half of the rows apart: the prefetchers of the
+                // hardware have more under way for two streams than for one (AMD Zen 3, eleven
+                // diagonals from memory: 22 ms in place of 31).
                 if SIDE_BY_SIDE && row % GROUP == 0 {
                     let half = (rows.end - row) / (2 * GROUP) * GROUP;
                     for near in (0..half).step_by(GROUP) {
@@ -362,9 +362,9 @@ impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
 
 /// A stencil, whose offsets and values are the same for all of its rows.
 ///
-/// The compiler does not know how many entries it has, and that is well: where it does, AVX-512 code
-/// reads neighbouring elements of `x` by gather instructions, and a product out of the cache takes
-/// twice as long (AMD Zen 5, stencils of five).
+/// The compiler does not know how many entries it has, and that is well: where it does, AVX-512
+/// code reads neighbouring elements of `x` by gather instructions, and a product out of the cache
+/// takes twice as long (AMD Zen 5, stencils of five).
 struct Stencil<'a, T> {
     offsets: &'a [i32],
     values: *const T,
@@ -390,8 +390,8 @@ impl<T: NumericOps> Stencil<'_, T> {
         unsafe { out.cast::<[T; W]>().write_unaligned(sums) };
     }
 
-    /// Twice `W` rows, which may overlap, behind the one of `x` and `out`: what is known of an entry is
-    /// read once for both.
+    /// Twice `W` rows, which may overlap, behind the one of `x` and `out`: what is known of an
+    /// entry is read once for both.
     #[inline(always)]
     unsafe fn chunks<const W: usize>(&self, rows: [usize; 2], x: *const T, out: *mut T) {
         let mut sums = [[T::ZERO; W]; 2];

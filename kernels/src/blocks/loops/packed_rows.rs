@@ -26,8 +26,8 @@ pub(crate) struct PackedRows<'a> {
     pub(crate) own_len: usize,
     /// The others; null if there are none.
     pub(crate) ghosts: *const u8,
-    /// The loop for windows, which is no part of this one: the compiler takes four times as long for
-    /// one function of both.
+    /// The loop for windows, which is no part of this one: the compiler takes four times as long
+    /// for one function of both.
     pub(crate) windows: WindowLoop,
 }
 
@@ -47,8 +47,8 @@ pub(crate) struct WindowRange<'a> {
 /// Writes the sums of some rows of a window to `out`.
 ///
 /// # Safety
-/// As [`super::packed::PackedLoop`]; the part has this window, whose first row and values are these,
-/// and the rows are some of its rows.
+/// As [`super::packed::PackedLoop`]; the part has this window, whose first row and values are
+/// these, and the rows are some of its rows.
 pub(crate) type WindowLoop = unsafe fn(range: &WindowRange<'_>, out: *mut u8);
 
 /// The stored values of a part.

@@ -188,8 +188,8 @@ unsafe fn reduce_rows<R: RowFold, const SIDE_BY_SIDE: bool>(rows: &DenseRows, ou
     }
 }
 
-/// Rows with no more elements than lanes that are reduced together, so that the joins of their lanes
-/// use whole registers.
+/// Rows with no more elements than lanes that are reduced together, so that the joins of their
+/// lanes use whole registers.
 const GROUP: usize = 16;
 
 /// Such rows, the first of which begins at `data`.
@@ -230,8 +230,8 @@ unsafe fn reduce_group<R: RowFold>(
     }
 }
 
-/// With the registers of AVX-512 four rows at a time, where there are whole chunks; else, and the rows that
-/// remain, as with AVX2.
+/// With the registers of AVX-512 four rows at a time, where there are whole chunks; else, and the
+/// rows that remain, as with AVX2.
 #[inline(always)]
 unsafe fn reduce_four_at_a_time<R: RowFold>(rows: &DenseRows, out: *mut u8) {
     let mut row = 0;
@@ -258,8 +258,8 @@ unsafe fn reduce_four_at_a_time<R: RowFold>(rows: &DenseRows, out: *mut u8) {
 }
 
 /// One row, the elements of which begin at `data`: its tiles, joined by the tree of
-/// [`crate::reduce`] as they come. The subtree that ends with tile `t` swallows as many earlier ones
-/// as `t` has trailing one bits.
+/// [`crate::reduce`] as they come. The subtree that ends with tile `t` swallows as many earlier
+/// ones as `t` has trailing one bits.
 #[inline(always)]
 unsafe fn reduce_row<R: RowFold, const SIDE_BY_SIDE: bool>(
     rows: &DenseRows,
@@ -388,8 +388,8 @@ pub(crate) fn panel_bytes(n_tiles: usize) -> usize {
     (LANES + usize::BITS as usize - n_tiles.leading_zeros() as usize) * PANEL
 }
 
-/// What [`reduce_row`] does, for `count` rows of a matrix whose columns are contiguous, the first of
-/// which begins at `data`.
+/// What [`reduce_row`] does, for `count` rows of a matrix whose columns are contiguous, the first
+/// of which begins at `data`.
 #[inline(always)]
 unsafe fn reduce_panel<R: RowFold, const SIDE_BY_SIDE: bool>(
     rows: &DenseRows,
@@ -477,8 +477,8 @@ unsafe fn fold_panel<R: RowFold, const SIDE_BY_SIDE: bool>(
     }
 }
 
-/// How many long columns are joined to the same lanes in one go, which are read and written once for
-/// all of them.
+/// How many long columns are joined to the same lanes in one go, which are read and written once
+/// for all of them.
 const STREAMS: usize = 4;
 
 /// Bytes of a column from which on it is long. Shorter ones are read in the order of the memory.

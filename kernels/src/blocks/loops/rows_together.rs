@@ -1,8 +1,8 @@
 //! Products of several rows of a dense matrix with a vector at a time.
 //!
-//! One row after the other is a single stream from memory, for which a core has too few cache lines on
-//! their way; several rows are as many streams, and read the vector once. Each row has lanes and a tree of
-//! its own, so its bits are those of a row alone.
+//! One row after the other is a single stream from memory, for which a core has too few cache lines
+//! on their way; several rows are as many streams, and read the vector once. Each row has lanes and
+//! a tree of its own, so its bits are those of a row alone.
 #![expect(
     unsafe_code,
     reason = "reads the matrix through pointers of the launch"
@@ -44,16 +44,16 @@ unsafe fn add<R: RowFold>(
     }
 }
 
-/// Defines functions that reduce the products with `x` of so many rows, and for each a function for the
-/// columns `first..first + n`, which are one tile. The lanes of each row are a variable of their own, since
-/// an array of them would not stay in registers.
+/// Defines functions that reduce the products with `x` of so many rows, and for each a function for
+/// the columns `first..first + n`, which are one tile. The lanes of each row are a variable of
+/// their own, since an array of them would not stay in registers.
 macro_rules! together {
     ($($(#[$doc:meta])* $name:ident $of_tile:ident $n:literal: $($lanes:ident $row:literal)*;)*) => {$(
         $(#[$doc])*
         ///
         /// # Safety
-        /// The rows, the first of which begins at `data`, have the columns to reduce, and `x` an element
-        /// for each; [`have_whole_chunks`] holds.
+        /// The rows, the first of which begins at `data`, have the columns to reduce, and `x` an
+        /// element for each; [`have_whole_chunks`] holds.
         #[inline(always)]
         pub(super) unsafe fn $name<R: RowFold>(
             rows: &DenseRows,
@@ -64,8 +64,8 @@ macro_rules! together {
                 // SAFETY: forwarded.
                 return unsafe { $of_tile::<R>(rows, data, first, end - first) };
             }
-            // As for a row alone: a subtree that ends with tile `t` swallows as many earlier ones as `t`
-            // has trailing one bits.
+            // As for a row alone: a subtree that ends with tile `t` swallows as many earlier ones
+            // as `t` has trailing one bits.
             let identity = Element::<R>::from_lane_bits(rows.identity);
             let mut trees = [[identity; $n]; usize::BITS as usize];
             let mut n_trees = 0;

@@ -280,8 +280,8 @@ macro_rules! define_binary {
             | $form:ident $(($sign:literal))? | $loops:ident | $($method:ident/$try:ident)? $(-)?
         }
     )*})*) => {
-        /// The loop of an operation on two values; `Gt` and `Ge` are `Lt` and `Le` with the operands
-        /// exchanged, which is the caller's business.
+        /// The loop of an operation on two values; `Gt` and `Ge` are `Lt` and `Le` with the
+        /// operands exchanged, which is the caller's business.
         pub(crate) fn binary(binary: BinaryOp, dtype: DType) -> Entry {
             let name = binary.name();
             match binary {$($(

@@ -1,13 +1,14 @@
 //! Reductions of arrays that are read in place: whole tiles one after the other, in one call.
 //!
-//! The steps of a block give each tile to a function that begins it, to one that joins its rows and to one
-//! that ends it, which takes about as long as reading 4 KB. Here a tile is begun, joined and ended between
-//! two others, while the next one is on its way. Lanes and their order are those of [`crate::reduce`].
+//! The steps of a block give each tile to a function that begins it, to one that joins its rows and
+//! to one that ends it, which takes about as long as reading 4 KB. Here a tile is begun, joined and
+//! ended between two others, while the next one is on its way. Lanes and their order are those of
+//! [`crate::reduce`].
 //!
-//! What the last tiles cannot change is not looked at, and has the identity in place of its result: whether
-//! any or all elements are true once one decides, and where an extremum is in a tile without a better one
-//! than those before. So partial results differ from those of the steps there, but what is joined of all
-//! of them does not.
+//! What the last tiles cannot change is not looked at, and has the identity in place of its result:
+//! whether any or all elements are true once one decides, and where an extremum is in a tile
+//! without a better one than those before. So partial results differ from those of the steps there,
+//! but what is joined of all of them does not.
 #![expect(unsafe_code, reason = "reads arrays through pointers, with SIMD")]
 
 use super::folds::{Fold, LaneElement, Search, Sum, fold_block, fold_each, join_lanes, place_of};
@@ -34,9 +35,9 @@ pub(crate) struct TileRun {
 /// Reduces tiles.
 ///
 /// # Safety
-/// Each input must be readable as an element of the reduction's type for each row, or as one chunk if
-/// its step is 0; the partials of all tiles must be writable, and the instruction set of the function
-/// available.
+/// Each input must be readable as an element of the reduction's type for each row, or as one chunk
+/// if its step is 0; the partials of all tiles must be writable, and the instruction set of the
+/// function available.
 pub(crate) type TileLoop = unsafe fn(tiles: &TileRun, inputs: &[Input; 2]);
 
 per_isa!(pub(super) fn fold_tiles_loop<F: Fold>(tiles: &TileRun, inputs: &[Input; 2]) = fold_tiles);
@@ -64,9 +65,9 @@ impl TileRun {
     }
 }
 
-/// The lanes, which the compiler takes to be in memory here. Where it knows what they begin as or become,
-/// it makes 16 variables of them and joins these one by one; what is read from memory and written there it
-/// joins as SIMD.
+/// The lanes, which the compiler takes to be in memory here. Where it knows what they begin as or
+/// become, it makes 16 variables of them and joins these one by one; what is read from memory and
+/// written there it joins as SIMD.
 #[inline(always)]
 fn in_memory<T>(lanes: &mut [T; LANES]) -> &mut [T; LANES] {
     black_box(lanes)

@@ -1,10 +1,11 @@
 //! Quotients and remainders of whole numbers, and floats as whole numbers, a chunk at a time.
 //!
-//! Processors divide whole numbers one by one, and floats several at a time. Of whole numbers below 2^50
-//! the quotient in `f64`, truncated, is the right one: the exact one is below the next whole number by a
-//! 2^-50th of it at least, which rounding does not bridge. A whole number below 2^51 is exchanged with an
-//! `f64` by adding it to the bits of 1.5 * 2^52, for which no machine needs more than a sum. A chunk with
-//! larger numbers takes the way of [`crate::ops`], which says what all of this computes.
+//! Processors divide whole numbers one by one, and floats several at a time. Of whole numbers below
+//! 2^50 the quotient in `f64`, truncated, is the right one: the exact one is below the next whole
+//! number by a 2^-50th of it at least, which rounding does not bridge. A whole number below 2^51 is
+//! exchanged with an `f64` by adding it to the bits of 1.5 * 2^52, for which no machine needs more
+//! than a sum. A chunk with larger numbers takes the way of [`crate::ops`], which says what all of
+//! this computes.
 
 use super::map::{Chunk, Map};
 use crate::abi::CHUNK;

@@ -1,4 +1,5 @@
-//! One run of a chain of loops that follow each other over their rows: see [`crate::blocks::bands`].
+//! One run of a chain of loops that follow each other over their rows: see
+//! [`crate::blocks::bands`].
 #![expect(unsafe_code, reason = "follows the pointers of a launch, band by band")]
 
 use super::bound::{Array, Uniforms, bind};
@@ -37,8 +38,8 @@ pub(crate) unsafe fn run_chain(
     for program in programs {
         bind(&mut arrays, program, launch);
         let mut values = Uniforms::EMPTY;
-        // SAFETY: the caller's promises; no loop of a chain writes a scalar, nor reads one before its
-        // rows that an earlier one writes.
+        // SAFETY: the caller's promises; no loop of a chain writes a scalar, nor reads one before
+        // its rows that an earlier one writes.
         unsafe { values.compute(program, launch) };
         uniforms.push(values);
     }
@@ -79,8 +80,8 @@ struct Kept {
     windows: Windows,
 }
 
-/// A worker for each loop. They run one after the other and keep nothing from block to block, so the
-/// registers are the same for all.
+/// A worker for each loop. They run one after the other and keep nothing from block to block, so
+/// the registers are the same for all.
 fn workers_of<'a>(
     runs: &'a [Run<'a>],
     registers: &mut Buffer,

@@ -13,9 +13,9 @@ use crate::launch::{Launch, Operand};
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) uniforms: Uniforms,
-    /// The `Array` operands of the loop, by argument; others have a null pointer, and what other loops
-    /// use is as it was. Behind them, for each step that reduces rows, the results if they are there
-    /// before any row is run (`reduced.rs`), else a null pointer.
+    /// The `Array` operands of the loop, by argument; others have a null pointer, and what other
+    /// loops use is as it was. Behind them, for each step that reduces rows, the results if they
+    /// are there before any row is run (`reduced.rs`), else a null pointer.
     pub(crate) arrays: Vec<Array>,
     /// The memory of these results.
     pub(crate) reduced: Vec<Vec<u128>>,

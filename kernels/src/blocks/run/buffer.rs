@@ -3,8 +3,8 @@
 /// Where cache lines, and the widest registers, begin.
 const ALIGNMENT: usize = 64;
 
-/// What a buffer has at least, in bytes: so much that the system gives pages of zeros, each of which
-/// costs something only when it is touched.
+/// What a buffer has at least, in bytes: so much that the system gives pages of zeros, each of
+/// which costs something only when it is touched.
 const LEAST: usize = 512 << 10;
 
 /// Memory for intermediate values, which no later call reads.
@@ -18,8 +18,8 @@ impl Buffer {
 
     /// At least `bytes` bytes from the begin of a cache line on.
     ///
-    /// Where there are fewer, new memory takes the place of the old one, zeros that no page holds yet:
-    /// a loop over many arrays has room for a block of each, most of which it seldom touches.
+    /// Where there are fewer, new memory takes the place of the old one, zeros that no page holds
+    /// yet: a loop over many arrays has room for a block of each, most of which it seldom touches.
     pub(crate) fn of(&mut self, bytes: usize) -> *mut u8 {
         let bytes = bytes + ALIGNMENT - 1;
         if self.words.len() * size_of::<u128>() < bytes {

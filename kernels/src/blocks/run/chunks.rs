@@ -1,5 +1,5 @@
-//! Native code in the place of steps: the function of the loop's twin takes whole chunks of contiguous
-//! arrays, and lines of others; what is left stays with the steps.
+//! Native code in the place of steps: the function of the loop's twin takes whole chunks of
+//! contiguous arrays, and lines of others; what is left stays with the steps.
 #![expect(
     unsafe_code,
     reason = "calls the function of a twin on rows of a launch"
@@ -15,14 +15,14 @@ use crate::reduce::LANES;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The shortest line that is stored past the caches: a short one takes as long for the rows before its
-/// first cache line as memory is spared by it.
+/// The shortest line that is stored past the caches: a short one takes as long for the rows before
+/// its first cache line as memory is spared by it.
 const LONG: usize = 512;
 
 impl Run<'_> {
     /// The native form of the loop, if it is ready, worth it and can take this run: arrays are
-    /// contiguous, or have lines in common. In bands other loops fill the cache, so that blocks would
-    /// have no more than memory gives.
+    /// contiguous, or have lines in common. In bands other loops fill the cache, so that blocks
+    /// would have no more than memory gives.
     pub(crate) fn native<'a>(&self, twin: &'a Arc<Twin>) -> Option<NativeRun<'a>> {
         let layouts = twin.arrays().iter().filter_map(|&arg| self.uneven(arg));
         let is_lined = layouts.clone().next().is_some();
@@ -141,9 +141,9 @@ impl Worker<'_> {
         let turn = (first - self.tile_start) % LANES;
         turn_lanes(self.lanes, run.native.lanes, turn);
         // SAFETY: the arrays lie as the form takes them to and have these rows, as the caller
-        // promises; there are splats and lanes for all that the loop reads, the lanes begin with that
-        // of the first row, and each array has its step from line to line. The instruction set is
-        // that of the run.
+        // promises; there are splats and lanes for all that the loop reads, the lanes begin with
+        // that of the first row, and each array has its step from line to line. The instruction set
+        // is that of the run.
         let done = unsafe {
             (run.native.function)(
                 self.natives.as_ptr(),

@@ -1,5 +1,5 @@
-//! Loops that copy an array to another one, which are the boundaries of grids: line by line, without
-//! a way through registers. A line may be a column, whose elements lie far apart.
+//! Loops that copy an array to another one, which are the boundaries of grids: line by line,
+//! without a way through registers. A line may be a column, whose elements lie far apart.
 #![expect(unsafe_code, reason = "copies elements through pointers of the launch")]
 
 use super::lines::{CopyRun, Lines, offset};
@@ -9,8 +9,8 @@ use crate::launch::{Layout, Operand};
 use std::ops::Range;
 
 impl Run<'_> {
-    /// The copy that the loop is, if its arrays have lines in common. Blocks do as well where both are
-    /// contiguous, and store past the caches what is large.
+    /// The copy that the loop is, if its arrays have lines in common. Blocks do as well where both
+    /// are contiguous, and store past the caches what is large.
     pub(crate) fn copied(&self) -> Option<CopyRun> {
         let (from, to, size) = self.program.copy?;
         let array = |arg: u32| match self.launch.operands[arg as usize] {
@@ -55,8 +55,8 @@ impl Worker<'_> {
                 (data.wrapping_offset(elements * size as isize), step)
             };
             let (from, step) = place(from);
-            // SAFETY: the caller promises these rows of both arrays, which lie in one line; where they
-            // share memory, each row meets only itself.
+            // SAFETY: the caller promises these rows of both arrays, which lie in one line; where
+            // they share memory, each row meets only itself.
             unsafe { copy_run(size, end - first, (from.cast_const(), step), place(to)) };
             first = end;
         }

@@ -1,5 +1,6 @@
-//! Loops that are one step on arrays which are read and written where they are: such a step needs no
-//! blocks, whose calls take about 0.1 us each, nor does a reduction need to be called for each tile.
+//! Loops that are one step on arrays which are read and written where they are: such a step needs
+//! no blocks, whose calls take about 0.1 us each, nor does a reduction need to be called for each
+//! tile.
 #![expect(unsafe_code, reason = "hands arrays of a launch to loops")]
 
 use super::uniform::misbound;
@@ -27,8 +28,8 @@ impl Worker<'_> {
         matches!(self.only_step(), Some(Step::Map { .. }))
     }
 
-    /// Reduces whole tiles from a row on with which one begins, if the loop is one reduction of arrays in
-    /// place, and returns how many rows these have.
+    /// Reduces whole tiles from a row on with which one begins, if the loop is one reduction of
+    /// arrays in place, and returns how many rows these have.
     ///
     /// # Safety
     /// As [`Worker::run`].
@@ -70,8 +71,8 @@ impl Worker<'_> {
             identity: reduction.identity(),
             partials: partials.wrapping_add(tiles.number(rows.start)),
         };
-        // SAFETY: the caller promises the rows of the arrays, in which the addresses lie; each tile that
-        // the extent touches has a partial.
+        // SAFETY: the caller promises the rows of the arrays, in which the addresses lie; each tile
+        // that the extent touches has a partial.
         unsafe { reduce.get(run.isa)(&whole, &inputs) };
         n_tiles * whole.len
     }
@@ -103,8 +104,8 @@ mod tests {
         &[5, 128],
     ];
 
-    /// Bytes for elements of a type, of which every `period`-th is special: NaN or infinite, true where
-    /// others are false, or one that is there several times.
+    /// Bytes for elements of a type, of which every `period`-th is special: NaN or infinite, true
+    /// where others are false, or one that is there several times.
     fn bytes(dtype: DType, len: usize, (seed, period): (u64, usize)) -> Vec<u64> {
         let mut state = seed;
         let mut next = || {
@@ -144,8 +145,8 @@ mod tests {
         words.map(|&word| u64::from_ne_bytes(word)).collect()
     }
 
-    /// Compares what all tiles give, and their results, with those of the reference: with all instruction
-    /// sets, on one thread and on three.
+    /// Compares what all tiles give, and their results, with those of the reference: with all
+    /// instruction sets, on one thread and on three.
     fn check(kernel: &Kernel, (op, dtype): (ReduceOp, DType), input: DType) {
         let program = Program::compile(kernel);
         for (number, dims) in SHAPES.into_iter().enumerate() {

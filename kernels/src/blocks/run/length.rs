@@ -20,8 +20,9 @@ const SHORT: usize = 256;
 /// The shortest block of products whose arrays come from beyond the L2 cache. The prefetchers of
 /// the hardware begin anew with each array of a block, so its stretches should be long; what a
 /// block takes then lies in the L2 cache. An iteration with a V cycle on 1024 by 1024 points:
-/// 7.8 ms, with blocks that fit the L1 cache 9.7 ms. So are those of updates and sums of many arrays that
-/// come from memory: an iteration of GMRES(60) on 512 by 512 points 7.0 ms, with 512 rows 7.6 ms.
+/// 7.8 ms, with blocks that fit the L1 cache 9.7 ms. So are those of updates and sums of many
+/// arrays that come from memory: an iteration of GMRES(60) on 512 by 512 points 7.0 ms, with 512
+/// rows 7.6 ms.
 const LONG: usize = 2048;
 
 /// The bytes of a loop's arrays up to which they are taken to lie in the L2 cache.

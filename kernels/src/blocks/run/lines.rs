@@ -1,13 +1,13 @@
 //! Lines: arrays whose elements lie side by side along the innermost dimension alone.
 //!
-//! A slice of a grid is one: its rows are contiguous, and there is a gap between them. Such arrays are
-//! read and written where they are, as contiguous ones, if blocks end where lines do: for each line
-//! their addresses are set anew, so that a row of the loop is found by its number as always. Without
-//! this each slice that a stencil reads would be copied first.
+//! A slice of a grid is one: its rows are contiguous, and there is a gap between them. Such arrays
+//! are read and written where they are, as contiguous ones, if blocks end where lines do: for each
+//! line their addresses are set anew, so that a row of the loop is found by its number as always.
+//! Without this each slice that a stencil reads would be copied first.
 //!
 //! The rest of a line that is no whole chunk is read there too, and what is behind it, which is not
-//! used: where the loop writes nothing near it, and a later line of the array shows that memory goes
-//! on. It is written by way of registers.
+//! used: where the loop writes nothing near it, and a later line of the array shows that memory
+//! goes on. It is written by way of registers.
 
 use super::bound::{Address, Array};
 use crate::abi::CHUNK;
@@ -110,8 +110,8 @@ impl Lines {
         self.layout.dims[inner].iter().product()
     }
 
-    /// How many whole lines, from one on, lie one after the other along the dimension next to a line,
-    /// of `n` lines at most.
+    /// How many whole lines, from one on, lie one after the other along the dimension next to a
+    /// line, of `n` lines at most.
     pub(crate) fn following(&self, line: usize, n: usize) -> usize {
         match self.n_outer.checked_sub(1) {
             Some(next) => n.min(self.layout.dims[next] - line % self.layout.dims[next]),
@@ -200,8 +200,8 @@ impl Lines {
         (ascends && program.steps.iter().all(is_apart)).then_some(last)
     }
 
-    /// Sets the addresses of slots to those of a line: in blocks of whole chunks, and for the rest of
-    /// the line, where `ragged` are those that copy it.
+    /// Sets the addresses of slots to those of a line: in blocks of whole chunks, and for the rest
+    /// of the line, where `ragged` are those that copy it.
     pub(crate) fn aim(
         &self,
         line: usize,
@@ -265,8 +265,8 @@ fn strided(slot: &Slot, launch: &Launch<'_>, arrays: &[Array]) -> Option<(*mut u
 mod tests {
     use super::*;
 
-    /// Part of an array with gaps of `gap` elements behind its rows of each dimension; a dimension of one
-    /// index has this stride, which no element depends on.
+    /// Part of an array with gaps of `gap` elements behind its rows of each dimension; a dimension
+    /// of one index has this stride, which no element depends on.
     fn layout(dims: &[usize], gap: usize, stride_of_one: isize) -> Layout {
         let mut layout = Layout {
             rank: dims.len() as u8,

@@ -188,7 +188,8 @@ mod tests {
 
     const TILE: usize = 32;
 
-    /// Two matrices, of which the second is wanted besides its rows, and what is made of their rows.
+    /// Two matrices, of which the second is wanted besides its rows, and what is made of their
+    /// rows.
     const KERNEL: &str = "kernel(a0: array f64 @0, a1: array f64 @1 temporary, \
         a2: dense_rows f64 @1 temporary, a3: array f64 @2, a4: dense_rows f64 @2, \
         a5: gather f64 @3, a6: array f64 @0, a7: array f64 @4) {\n\

@@ -1,6 +1,6 @@
 //! Reductions of rows that are few and long: what the steps would compute a row, or some rows side
-//! by side, at a time, computed for all rows before the loop begins. So it is with others in a loop that
-//! also reduces, where that has too few tiles of rows for the threads to have equal shares.
+//! by side, at a time, computed for all rows before the loop begins. So it is with others in a loop
+//! that also reduces, where that has too few tiles of rows for the threads to have equal shares.
 //!
 //! So a matrix with few columns that is summed along its rows is read once, from its first element
 //! to its last, and divided among the threads by its rows. The unit of the division is a subtree of
@@ -29,8 +29,8 @@ const SHORT: usize = 64;
 /// Rows of one tile that a piece has.
 const TOGETHER: usize = 16;
 
-/// Computes the reductions of a loop whose rows are few and long, but for those that are there: their
-/// numbers, and where the results are.
+/// Computes the reductions of a loop whose rows are few and long, but for those that are there:
+/// their numbers, and where the results are.
 ///
 /// # Safety
 /// As [`super::run_loop`].

@@ -18,8 +18,8 @@ pub(crate) struct SumsBefore<'a> {
 }
 
 impl<'a> SumsBefore<'a> {
-    /// Of a loop over these rows, whose extent begins with row `start`. `None` where the loop does as
-    /// well: `n_threads` have about equal shares of its tiles.
+    /// Of a loop over these rows, whose extent begins with row `start`. `None` where the loop does
+    /// as well: `n_threads` have about equal shares of its tiles.
     pub(crate) fn new(
         program: &LoopProgram,
         (rows, start): (&Rows<'a>, u64),
@@ -37,8 +37,8 @@ impl<'a> SumsBefore<'a> {
         })
     }
 
-    /// What thread `i` of `n` has to compute: for each product of the loop its rows, and where their
-    /// sums belong. No other thread has the same.
+    /// What thread `i` of `n` has to compute: for each product of the loop its rows, and where
+    /// their sums belong. No other thread has the same.
     pub(crate) fn of_thread(
         &self,
         program: &LoopProgram,

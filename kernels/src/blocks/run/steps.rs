@@ -23,8 +23,8 @@ use crate::launch::{Launch, Operand};
 use std::ops::Range;
 
 impl Worker<'_> {
-    /// Takes the rows `first..first + n` through all steps; `is_in_place` tells whether the addresses of
-    /// all arrays are their own.
+    /// Takes the rows `first..first + n` through all steps; `is_in_place` tells whether the
+    /// addresses of all arrays are their own.
     ///
     /// # Safety
     /// As [`Worker::run`].
@@ -268,8 +268,8 @@ impl Worker<'_> {
                     identity: reduce.identity,
                     panel: spare,
                 };
-                // SAFETY: the caller promises the rows of the matrix, of which these are some, and room
-                // for their reductions.
+                // SAFETY: the caller promises the rows of the matrix, of which these are some, and
+                // room for their reductions.
                 unsafe {
                     if is_contiguous || row_stride == 1 && n > 1 {
                         run(&rows, out);

@@ -173,8 +173,8 @@ impl Window {
         for row in ring.for_seams(self.low..before, self.seams, progress) {
             let memory = self.origin.wrapping_offset(row.start as isize);
             let bytes = (row.end - row.start) as usize;
-            // SAFETY: the thread has written these bytes, so the window holds them; in memory they are
-            // part of an array, and no other thread has rows with bytes in common with them.
+            // SAFETY: the thread has written these bytes, so the window holds them; in memory they
+            // are part of an array, and no other thread has rows with bytes in common with them.
             unsafe { std::ptr::copy_nonoverlapping(self.at(row.start), memory, bytes) };
         }
     }

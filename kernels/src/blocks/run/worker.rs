@@ -119,8 +119,8 @@ impl<'a> Run<'a> {
         self.extent.len > 0 && !self.program.steps.is_empty()
     }
 
-    /// Into how many parts `n_threads` threads divide the rows: one for each, or several where these
-    /// take long, so that a thread that is held up leaves some to others.
+    /// Into how many parts `n_threads` threads divide the rows: one for each, or several where
+    /// these take long, so that a thread that is held up leaves some to others.
     pub(crate) fn n_parts(&self, n_threads: usize) -> usize {
         (n_threads * self.parts_of_thread(n_threads)).min(self.rows.n_units)
     }
@@ -144,8 +144,8 @@ impl<'a> Run<'a> {
         n == 1 || (0..n).all(|i| self.rows.range(i, n).len() >= between(reach))
     }
 
-    /// Into how many parts `n_threads` threads divide the rows where only neighbours read each other's:
-    /// as many as without that, but not so short that what lies between them counts.
+    /// Into how many parts `n_threads` threads divide the rows where only neighbours read each
+    /// other's: as many as without that, but not so short that what lies between them counts.
     pub(crate) fn n_parts_apart(&self, n_threads: usize, reach: Reach) -> usize {
         let most = self.rows.count() / n_threads / (16 * between(reach));
         let several = self.parts_of_thread(n_threads).min(most.max(1));
@@ -314,8 +314,8 @@ pub(crate) struct Worker<'a> {
     /// What each block asks for, for the next one.
     pub(crate) fetched: &'a [Fetched],
     pub(crate) lanes: &'a mut [Lanes],
-    /// The addresses of each slot in blocks of whole chunks of the line that is being run, and then in
-    /// the rest of the line; and the slots for which these are set anew for each line.
+    /// The addresses of each slot in blocks of whole chunks of the line that is being run, and then
+    /// in the rest of the line; and the slots for which these are set anew for each line.
     pub(crate) line: &'a mut Vec<Address>,
     pub(crate) lined: &'a [Lined],
     /// The factors of a step with several terms.

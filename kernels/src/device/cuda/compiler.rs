@@ -1,8 +1,8 @@
 //! From the text of a kernel to machine code, which is kept on disk as native loops are
 //! ([`crate::native`]).
 //!
-//! It is machine code for the GPU at hand, not PTX: a driver takes the machine code of all compilers
-//! of its major version, but no PTX of a compiler that is newer than itself.
+//! It is machine code for the GPU at hand, not PTX: a driver takes the machine code of all
+//! compilers of its major version, but no PTX of a compiler that is newer than itself.
 
 use super::nvrtc::{Nvrtc, OPTIONS};
 use crate::device::{DeviceError, source};
@@ -114,7 +114,8 @@ impl Compiler {
     }
 }
 
-/// The machine code in a file of the cache, which has been compared with its seal when it was found.
+/// The machine code in a file of the cache, which has been compared with its seal when it was
+/// found.
 fn content(path: &Path) -> Option<Vec<u8>> {
     let mut code = fs::read(path).ok()?;
     code.truncate(code.len().checked_sub(SEAL)?);

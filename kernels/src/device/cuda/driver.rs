@@ -1,9 +1,9 @@
 //! CUDA's driver: the calls that a device needs, as functions that return errors.
 //!
-//! The bindings look for the driver, and for each function, when it is first called, and panic where
-//! there is none. [`Context::open`] therefore looks for all of [`SYMBOLS`] before any call; this file
-//! calls no others. The driver's functions may be called by all threads; they act in the context that
-//! is current on the thread, so each method makes its own context the current one.
+//! The bindings look for the driver, and for each function, when it is first called, and panic
+//! where there is none. [`Context::open`] therefore looks for all of [`SYMBOLS`] before any call;
+//! this file calls no others. The driver's functions may be called by all threads; they act in the
+//! context that is current on the thread, so each method makes its own context the current one.
 #![expect(unsafe_code, reason = "calls the driver")]
 
 use crate::device::DeviceError;
@@ -59,8 +59,8 @@ pub(super) struct Context {
     stream: CUstream,
 }
 
-// SAFETY: a context and a stream are handles, which the driver lets all threads use, also at the same
-// time ("Driver API: the functions are thread-safe"); nothing here changes them after `open`.
+// SAFETY: a context and a stream are handles, which the driver lets all threads use, also at the
+// same time ("Driver API: the functions are thread-safe"); nothing here changes them after `open`.
 unsafe impl Send for Context {}
 // SAFETY: as above.
 unsafe impl Sync for Context {}
@@ -185,15 +185,16 @@ impl Context {
     pub(super) unsafe fn free(&self, address: u64) {
         // Where the device has failed, nothing uses the memory any more.
         let _ = self.wait();
-        // SAFETY: the caller promises that it is memory of this context; `wait` has made it current.
+        // SAFETY: the caller promises that it is memory of this context; `wait` has made it
+        // current.
         let _ = unsafe { sys::cuMemFree_v2(address) };
     }
 
     /// Copies to the GPU, and waits until `from` has been read.
     ///
     /// An asynchronous copy returns earlier than that if `from` is page-locked, by whomever in this
-    /// process, or if the GPU reads the host's memory directly; for other memory the driver's manual
-    /// says that it "might be synchronous". So the stream is waited for.
+    /// process, or if the GPU reads the host's memory directly; for other memory the driver's
+    /// manual says that it "might be synchronous". So the stream is waited for.
     ///
     /// # Safety
     /// `bytes` bytes may be read at `from` and written at `to`.
@@ -261,8 +262,8 @@ impl Context {
     pub(super) fn load(&self, code: &[u8], name: &str) -> Result<Kernel, DeviceError> {
         self.enter()?;
         let mut module = null_mut();
-        // SAFETY: writes one handle. The code is an ELF file, whose header says how long it is: what
-        // NVRTC has made, or what the cache has compared with the seal of such a file.
+        // SAFETY: writes one handle. The code is an ELF file, whose header says how long it is:
+        // what NVRTC has made, or what the cache has compared with the seal of such a file.
         let result = unsafe { sys::cuModuleLoadData(&raw mut module, code.as_ptr().cast()) };
         loaded("cuModuleLoadData", result, code.len())?;
         let c_name = CString::new(name).map_err(|_| DeviceError::Compiler(name.to_owned()))?;
@@ -291,8 +292,8 @@ impl Context {
     /// Runs a kernel in `blocks` blocks of `threads` threads.
     ///
     /// # Safety
-    /// The kernel is of this context and takes these words as its one parameter; what they address is
-    /// valid for what it does.
+    /// The kernel is of this context and takes these words as its one parameter; what they address
+    /// is valid for what it does.
     pub(super) unsafe fn launch(
         &self,
         kernel: Kernel,
@@ -311,8 +312,8 @@ impl Context {
             (&raw mut bytes).cast::<c_void>(),
             end,
         ];
-        // SAFETY: the caller promises the kernel and its words, which the driver reads, and does not
-        // write, before it returns.
+        // SAFETY: the caller promises the kernel and its words, which the driver reads, and does
+        // not write, before it returns.
         done("cuLaunchKernel", unsafe {
             sys::cuLaunchKernel(
                 kernel.function,

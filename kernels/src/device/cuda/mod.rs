@@ -1,9 +1,9 @@
 //! A GPU of NVIDIA as a device.
 //!
-//! The driver ([`driver`]) and the compiler ([`nvrtc`], found by [`search`]) are loaded at run time, so
-//! a program with this feature builds and starts where there is neither; [`Cuda::new`] then says what
-//! is missing. All copies and kernels of a device are in one stream, so they are done in the order in
-//! which they are asked for.
+//! The driver ([`driver`]) and the compiler ([`nvrtc`], found by [`search`]) are loaded at run
+//! time, so a program with this feature builds and starts where there is neither; [`Cuda::new`]
+//! then says what is missing. All copies and kernels of a device are in one stream, so they are
+//! done in the order in which they are asked for.
 //!
 //! Kernels are kept in memory by their texts, and as machine code on disk ([`compiler`]).
 
@@ -42,8 +42,8 @@ pub struct Cuda {
 }
 
 impl Cuda {
-    /// The GPU with this number, with a stream of its own. Machine code is kept below `cache`, which
-    /// native loops may share, if there is a directory.
+    /// The GPU with this number, with a stream of its own. Machine code is kept below `cache`,
+    /// which native loops may share, if there is a directory.
     ///
     /// # Errors
     /// [`DeviceError::Missing`] if there is no such GPU, no driver, or no compiler that the driver
@@ -75,7 +75,8 @@ impl Device for Cuda {
     }
 
     unsafe fn free(&self, address: Address) {
-        // SAFETY: the caller promises that `allocate` gave the address and that it is not used again.
+        // SAFETY: the caller promises that `allocate` gave the address and that it is not used
+        // again.
         unsafe { self.context.free(address.0) }
     }
 
@@ -142,8 +143,8 @@ impl Device for Cuda {
             let kernels = self.kernels.read().unwrap_or_else(PoisonError::into_inner);
             kernels[function.0]
         };
-        // SAFETY: the kernel is of this context, in which it stays until `self` is dropped. The caller
-        // promises as many words as it takes, and that what they address is valid.
+        // SAFETY: the kernel is of this context, in which it stays until `self` is dropped. The
+        // caller promises as many words as it takes, and that what they address is valid.
         unsafe { self.context.launch(kernel, blocks, THREADS, arguments) }
     }
 
@@ -162,8 +163,8 @@ impl Drop for Cuda {
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
         for kernel in kernels.drain(..) {
-            // SAFETY: it is of this context, and no longer in the list, so it is not used again; the
-            // stream has been waited for.
+            // SAFETY: it is of this context, and no longer in the list, so it is not used again;
+            // the stream has been waited for.
             unsafe { self.context.unload(kernel) };
         }
         let small = self.small.get_mut().unwrap_or_else(PoisonError::into_inner);

@@ -59,7 +59,8 @@ pub(super) struct Nvrtc {
 
 impl Nvrtc {
     /// The library with this path, or the one that the loader finds by this name. `beside` are
-    /// libraries that it asks the loader for by name, and that may lie where the loader does not look.
+    /// libraries that it asks the loader for by name, and that may lie where the loader does not
+    /// look.
     pub(super) fn open(path: &Path, beside: &[impl AsRef<Path>]) -> Result<Self, String> {
         for path in beside {
             // SAFETY: the initialisers of a library that is part of NVRTC, as its name says.

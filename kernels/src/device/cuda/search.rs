@@ -1,8 +1,9 @@
-//! Where NVRTC is: it is part of a toolkit, or of a package of Python (`pip install nvidia-cuda-nvrtc`).
+//! Where NVRTC is: it is part of a toolkit, or of a package of Python
+//! (`pip install nvidia-cuda-nvrtc`).
 //!
-//! The variable `SPARSEFUSE_NVRTC` names the library, and then no other is taken. Else it is the first
-//! that loads, and whose code the driver takes: what the loader finds, then those of toolkits, then
-//! those of Python packages.
+//! The variable `SPARSEFUSE_NVRTC` names the library, and then no other is taken. Else it is the
+//! first that loads, and whose code the driver takes: what the loader finds, then those of
+//! toolkits, then those of Python packages.
 
 use super::nvrtc::Nvrtc;
 use crate::device::DeviceError;

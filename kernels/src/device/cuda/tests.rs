@@ -1,5 +1,5 @@
-//! Kernels for NVRTC: what they are compiled to, where there is a compiler, and what they compute, where
-//! there is a GPU.
+//! Kernels for NVRTC: what they are compiled to, where there is a compiler, and what they compute,
+//! where there is a GPU.
 
 use super::compiler::WORDS;
 use super::nvrtc::Nvrtc;

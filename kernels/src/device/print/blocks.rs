@@ -12,8 +12,8 @@ use crate::reduce::LANES;
 use std::fmt::Write as _;
 
 impl Printer<'_> {
-    /// How many rows a thread takes at a time: fewer where there are many values, which take registers,
-    /// or long functions, which take the compiler's time.
+    /// How many rows a thread takes at a time: fewer where there are many values, which take
+    /// registers, or long functions, which take the compiler's time.
     fn rows_at_a_time(&self) -> usize {
         let is_long = |inst: &Inst| match *inst {
             Inst::Unary(op, _) => matches!(op.types(), Types::Floats | Types::Reals),
@@ -128,8 +128,8 @@ impl Printer<'_> {
         })
     }
 
-    /// The rows of a loop with many reductions, or long tiles: 16 threads go through a tile, each through
-    /// the rows of a lane, and keep what they have reduced.
+    /// The rows of a loop with many reductions, or long tiles: 16 threads go through a tile, each
+    /// through the rows of a lane, and keep what they have reduced.
     fn rows_by_lanes(mut self) -> Result<Printed, Refusal> {
         let bytes = |&(op, dtype): &(ReduceOp, DType)| THREADS as usize * partial_size(op, dtype);
         if self.reductions.iter().map(bytes).sum::<usize>() > SHARED_BYTES {

@@ -1,5 +1,5 @@
-//! How two values are joined, as text: by an operation, or as partial results of a reduction, which are
-//! elements, or elements with their rows (`ArgMin`, `ArgMax`); and the kernel that joins tiles.
+//! How two values are joined, as text: by an operation, or as partial results of a reduction, which
+//! are elements, or elements with their rows (`ArgMin`, `ArgMax`); and the kernel that joins tiles.
 
 use crate::element::DType;
 use crate::ir::{BinaryOp, ReduceOp};
@@ -74,19 +74,20 @@ pub(super) fn identity(op: ReduceOp, dtype: DType) -> String {
     }
 }
 
-/// The partial results of this many bytes that a block joins at a time: as many as its memory holds.
+/// The partial results of this many bytes that a block joins at a time: as many as its memory
+/// holds.
 pub(in crate::device) fn most_joined(size: usize) -> usize {
     (32 << 10) / size.max(size_of::<u64>())
 }
 
-/// The arguments of a kernel that joins, those of its results apart: where the tiles are and where the
-/// results go, how far behind those of one reduction the next one's lie, the number of tiles, how many
-/// a block joins, at most [`most_joined`], and whether that is the last step.
+/// The arguments of a kernel that joins, those of its results apart: where the tiles are and where
+/// the results go, how far behind those of one reduction the next one's lie, the number of tiles,
+/// how many a block joins, at most [`most_joined`], and whether that is the last step.
 pub(in crate::device) const JOINING_WORDS: usize = 6;
 
-/// The kernel that joins neighbouring tiles of some reductions by the binary tree of [`crate::reduce`]: of
-/// each its groups one after the other, to elements of the results. In the last step the result is an
-/// element of an argument, whose addresses stand behind the other words.
+/// The kernel that joins neighbouring tiles of some reductions by the binary tree of
+/// [`crate::reduce`]: of each its groups one after the other, to elements of the results. In the
+/// last step the result is an element of an argument, whose addresses stand behind the other words.
 pub(in crate::device) fn joining(
     op: ReduceOp,
     dtype: DType,

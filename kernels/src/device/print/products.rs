@@ -1,4 +1,5 @@
-//! Rows of sparse matrices in device kernels: their products, and elements that are gathered by index.
+//! Rows of sparse matrices in device kernels: their products, and elements that are gathered by
+//! index.
 
 use super::{Printer, Word};
 use crate::device::slices::ROWS;
@@ -10,8 +11,8 @@ use crate::native::operators::memory_type;
 use std::fmt::Write as _;
 
 impl Printer<'_> {
-    /// For a row of a loop that gathers from `x`: the row of the structure, the place within a row of `x`, and
-    /// how long these are.
+    /// For a row of a loop that gathers from `x`: the row of the structure, the place within a row
+    /// of `x`, and how long these are.
     fn row_of_product(&mut self, x: ArgId) -> Result<(String, String, String), Refusal> {
         self.check_ghosts(x)?;
         if let Some(Operand::Gather { width: 1, .. }) = self.operands.get(x as usize) {
@@ -23,7 +24,8 @@ impl Printer<'_> {
         Ok((row, format!("({index})ROW % {width}"), width))
     }
 
-    /// Defines the pointers to a structure, or what has one in slices, and to what is gathered by it.
+    /// Defines the pointers to a structure, or what has one in slices, and to what is gathered by
+    /// it.
     fn point_at(&mut self, of: ArgId, (x, type_): (ArgId, &str)) {
         self.pointer(&format!("p{of}"), "const u64", Word::Positions(of));
         self.pointer(&format!("c{of}"), "const u32", Word::Columns(of));

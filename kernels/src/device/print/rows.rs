@@ -2,8 +2,8 @@
 //!
 //! A block takes eight tiles of rows, and 16 threads a tile: each adds a lane, in the order of the
 //! columns. Threads side by side read elements side by side: of a row, or, where the elements of a
-//! column are closer to each other, of eight rows. Then the lanes are joined in pairs. The tiles of a row
-//! are neighbours in memory, for the kernel that joins them.
+//! column are closer to each other, of eight rows. Then the lanes are joined in pairs. The tiles of
+//! a row are neighbours in memory, for the kernel that joins them.
 
 use super::joins::{folded, identity, join};
 use super::{GROUPS, Printed, Printer, RowReduction, Word};

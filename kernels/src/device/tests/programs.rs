@@ -1,5 +1,5 @@
-//! Kernels made by hand on the emulated device against the reference, to the bit: functions on arguments of
-//! all magnitudes, and reductions of rows.
+//! Kernels made by hand on the emulated device against the reference, to the bit: functions on
+//! arguments of all magnitudes, and reductions of rows.
 
 use super::*;
 use crate::element::{Element, Value};
@@ -358,7 +358,8 @@ pub(in crate::device) fn reductions_of_rows(dtypes: &[DType]) -> Vec<Program> {
     programs
 }
 
-/// Sums of rows of a sparse and of a dense matrix, and more reductions than all threads of a block take.
+/// Sums of rows of a sparse and of a dense matrix, and more reductions than all threads of a block
+/// take.
 fn both_sums_of_rows(rows: usize) -> Program {
     const REDUCTIONS: usize = 5;
     let columns = 3;

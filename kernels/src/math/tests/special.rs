@@ -356,7 +356,8 @@ fn blocks_equal_scalars() {
 
 #[test]
 fn exponentials_of_a_block_equal_those_of_its_numbers() {
-    // All floats are too many: some of each exponent, and all around the largest that are not apart.
+    // All floats are too many: some of each exponent, and all around the largest that are not
+    // apart.
     let some = (0..=u32::MAX).step_by(65_521).map(f32::from_bits);
     let borders = [87.0f32, -87.0, 88.72284, -103.97208, 0.0];
     let around = borders.iter().flat_map(|x| {

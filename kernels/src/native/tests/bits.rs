@@ -39,8 +39,8 @@ impl Elements {
     }
 }
 
-/// A number of any kind: any bits, small ones, special ones, large ones. The parts of a complex number
-/// are of two kinds.
+/// A number of any kind: any bits, small ones, special ones, large ones. The parts of a complex
+/// number are of two kinds.
 fn point(dtype: DType, seed: u64, i: usize) -> Value {
     const SPECIALS: [f64; 16] = [
         0.0,

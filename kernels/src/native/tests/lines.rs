@@ -1,5 +1,5 @@
-//! Native code on arrays that are not contiguous, line by line: the bits of the blocks, and those of
-//! the reference.
+//! Native code on arrays that are not contiguous, line by line: the bits of the blocks, and those
+//! of the reference.
 
 use super::*;
 use crate::ir::{BinaryOp, ReduceOp};
@@ -234,8 +234,8 @@ fn lines_have_the_bits_of_the_blocks() {
     }
 }
 
-/// Products of complex numbers whose parts are views of real arrays: GCC 12 made fused multiply-adds of
-/// products that are subtracted beside others that are added.
+/// Products of complex numbers whose parts are views of real arrays: GCC 12 made fused
+/// multiply-adds of products that are subtracted beside others that are added.
 #[test]
 fn parts_side_by_side_are_not_fused() {
     const N: usize = 1_003;

@@ -83,9 +83,9 @@ fn unless_missing<T>(outcome: Result<T, Failure>) -> Option<T> {
     }
 }
 
-/// Programs whose printable loops are all native, compiled in one go, each for its first run: that of
-/// the program before [`Natives::load`], or if there was none, one on contiguous arrays. Every other
-/// loop stores past the caches, so runs set `stream_threshold` to 0.
+/// Programs whose printable loops are all native, compiled in one go, each for its first run: that
+/// of the program before [`Natives::load`], or if there was none, one on contiguous arrays. Every
+/// other loop stores past the caches, so runs set `stream_threshold` to 0.
 struct Natives {
     isa: Isa,
     twins: Vec<Arc<Twin>>,

@@ -221,7 +221,8 @@ fn arithmetic_and_steps_decide_what_is_worth_it() {
     assert_eq!(of(&views, isa), Some(Worth::Memory(16)));
     let long = of(&long_kernel(), isa);
     assert!(matches!(long, Some(Worth::Arithmetic(_))));
-    // A quotient of complex numbers takes longer in blocks than they take from memory, a sum does not.
+    // A quotient of complex numbers takes longer in blocks than they take from memory, a sum does
+    // not.
     for (op, is_long) in [(BinaryOp::Div, true), (BinaryOp::Add, false)] {
         let mut build = KernelBuilder::new();
         let [x, y] = [(); 2].map(|()| build.arg(DType::ComplexF64, ArgKind::Array));

@@ -184,7 +184,8 @@ fn only_the_leader_of_a_team_dismisses_it_and_only_between_runs() {
     assert_eq!(runs.into_inner(), 4);
 }
 
-/// Steps on a grid, `width` to a line: each needs those before it in its line and in the line before.
+/// Steps on a grid, `width` to a line: each needs those before it in its line and in the line
+/// before.
 fn wave(lines: usize, width: usize, section: usize) -> Sections {
     let (mut pos, mut needs) = (vec![0], Vec::new());
     for step in 0..lines * width {

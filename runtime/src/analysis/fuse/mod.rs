@@ -26,7 +26,8 @@ use std::sync::Arc;
 /// Why a task does not join the group before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Rule 1: the group runs over other pieces, and both reduce, or one of them follows a structure.
+    /// Rule 1: the group runs over other pieces, and both reduce, or one of them follows a
+    /// structure.
     LaunchDomain,
     /// Rule 2: the group wrote this store through another partition than the task reads or writes
     /// it through.
@@ -44,8 +45,8 @@ pub enum Refusal {
         /// The store's number in the window.
         slot: u32,
     },
-    /// Rule 6: the group computes rows of neighbours, and the task would need too many of them, or cannot
-    /// be computed for them.
+    /// Rule 6: the group computes rows of neighbours, and the task would need too many of them, or
+    /// cannot be computed for them.
     Overlap,
     /// Rule 5: a host task is a group of its own.
     HostTask,
@@ -89,7 +90,8 @@ pub(crate) struct Group {
     pub(crate) tasks: Range<usize>,
     /// The pieces that the first of them with rows runs over; others may have pieces of their own.
     pub(crate) launch: Partition,
-    /// Whether ranks compute rows of their neighbours, too ([the overlap](mod@crate::analysis::overlap)).
+    /// Whether ranks compute rows of their neighbours, too
+    /// ([the overlap](mod@crate::analysis::overlap)).
     pub(crate) overlaps: bool,
     /// Why the next task did not join; `None` at the end of the window.
     pub(crate) end: Option<Refusal>,
@@ -105,8 +107,8 @@ pub(crate) struct Solved<'a> {
     /// The window's numbers of its parameters.
     pub(crate) params: Range<u32>,
     pub(crate) launch: Launch,
-    /// For each argument, whether what a rank's rows of the launch reach are rows that it holds; nothing
-    /// where there is one rank.
+    /// For each argument, whether what a rank's rows of the launch reach are rows that it holds;
+    /// nothing where there is one rank.
     pub(crate) local: Vec<bool>,
     /// How it can be computed for rows of neighbours; none where there is one rank.
     pub(crate) overlap: Option<Overlap>,
@@ -222,8 +224,8 @@ impl Through {
         matches!(self.access, Access::At { .. })
     }
 
-    /// Whether each rank reaches rows that it holds, by either: then they depend on each other within
-    /// a rank, as on one that is alone.
+    /// Whether each rank reaches rows that it holds, by either: then they depend on each other
+    /// within a rank, as on one that is alone.
     fn are_local(&self, other: &Self) -> bool {
         self.is_local && other.is_local
     }
@@ -386,8 +388,8 @@ fn uses(task: &Solved<'_>) -> impl Iterator<Item = (Privilege, u32, Through)> {
 }
 
 /// Rule 1: all tasks of a group have the same launch domain, or each has its own and none follows a
-/// structure, and those that reduce have one; scalar arithmetic fits any. A rank that has no rows of a
-/// task runs nothing for it.
+/// structure, and those that reduce have one; scalar arithmetic fits any. A rank that has no rows
+/// of a task runs nothing for it.
 fn same_launch_domain(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
     // What is reduced over the ranks travels together.
     if open.reduces.is_some_and(|of| of != task.launch) {
@@ -416,8 +418,8 @@ fn has_structures(body: &Body) -> bool {
 }
 
 /// Rule 2: what was written through a partition is read or written later only through it, or where
-/// each rank reaches what it has written itself, or gathered after the one exchange that a group has,
-/// or where each rank can compute what it reads of its neighbours' rows.
+/// each rank reaches what it has written itself, or gathered after the one exchange that a group
+/// has, or where each rank can compute what it reads of its neighbours' rows.
 fn true_dependence(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
     if open.has_one_piece(task) {
         return Ok(());

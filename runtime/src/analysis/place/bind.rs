@@ -128,8 +128,8 @@ impl Planner<'_> {
             .unwrap_or_else(|| View::identity(shape))
     }
 
-    /// What the ranks need of a store for their rows of the launch, seen through a view; nothing where
-    /// each of them holds it.
+    /// What the ranks need of a store for their rows of the launch, seen through a view; nothing
+    /// where each of them holds it.
     fn needs(&mut self, slot: u32, read: Read, is_as_launched: bool) -> Option<Needs> {
         let partition = self.partition(slot);
         let is_held =
@@ -138,9 +138,9 @@ impl Planner<'_> {
         (!self.cuts.reach(&needs).is_local).then_some(needs)
     }
 
-    /// Where the data is that the ranks need of a store: in their instances, if each holds all of it or
-    /// has room for the rest around it, else in what a fetch brings; what has to move is noted. The
-    /// box is the one that the memory holds.
+    /// Where the data is that the ranks need of a store: in their instances, if each holds all of
+    /// it or has room for the rest around it, else in what a fetch brings; what has to move is
+    /// noted. The box is the one that the memory holds.
     fn locate(&mut self, slot: u32, needs: Option<Needs>, moves: &mut Moves) -> (From, Region) {
         let Some(needs) = needs else {
             return (From::Slot(slot), self.held(slot));

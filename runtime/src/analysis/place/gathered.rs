@@ -1,5 +1,5 @@
-//! What a fused task gathers: which loops come before ghosts are sent, and which forms of indices it
-//! reads.
+//! What a fused task gathers: which loops come before ghosts are sent, and which forms of indices
+//! it reads.
 
 use crate::analysis::compose::{PieceSpec, Source};
 use crate::analysis::schedule::{Binding, From};
@@ -44,7 +44,8 @@ pub(super) fn plain_pieces(kernel: &Kernel, bindings: &[Binding]) -> Vec<usize> 
     pieces
 }
 
-/// The slots of indices and entries that are read in packed form alone, and by none of the `others`.
+/// The slots of indices and entries that are read in packed form alone, and by none of the
+/// `others`.
 pub(super) fn only_gathered(
     pieces: &[PieceSpec],
     bindings: &[Binding],

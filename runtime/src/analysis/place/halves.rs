@@ -11,13 +11,13 @@ use sparsefuse_kernels::blocks::Program;
 use sparsefuse_kernels::{Inst, Kernel, Loop};
 use std::ops::Range;
 
-/// How many rows at either end are looked at to find those that need no halo; where more need one, none
-/// is run before it is there.
+/// How many rows at either end are looked at to find those that need no halo; where more need one,
+/// none is run before it is there.
 const WIDEST_HALO: usize = 1 << 12;
 
 impl Planner<'_> {
-    /// How the first loops of a kernel run apart on rows that need no halo, and on the others. A trimmed
-    /// loop has none of these domains.
+    /// How the first loops of a kernel run apart on rows that need no halo, and on the others. A
+    /// trimmed loop has none of these domains.
     pub(super) fn halves(
         &self,
         (kernel, program): (&Kernel, &Program),
@@ -77,7 +77,8 @@ impl Planner<'_> {
         })
     }
 
-    /// Whether a loop reaches rows that this rank holds, row by row, of stores of which the rank needs others.
+    /// Whether a loop reaches rows that this rank holds, row by row, of stores of which the rank
+    /// needs others.
     fn needs_no_halo(&self, loop_: &Loop, args: &[Source], needs: &[(u32, Needs)]) -> bool {
         let mut is_own = true;
         for inst in &loop_.body {
@@ -92,8 +93,9 @@ impl Planner<'_> {
     }
 }
 
-/// How many of some neighbouring loops of a kernel, from the first one on, reach no memory that another
-/// of them writes, but row by row: so these may run on some rows first and then on the others.
+/// How many of some neighbouring loops of a kernel, from the first one on, reach no memory that
+/// another of them writes, but row by row: so these may run on some rows first and then on the
+/// others.
 fn apart(loops: &[Loop], kernel: &Kernel) -> usize {
     let memory = |arg: u32| kernel.args[arg as usize].memory;
     let meets = |one: u32, other: u32| one != other && memory(one) == memory(other);

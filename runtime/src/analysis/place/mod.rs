@@ -287,7 +287,8 @@ impl Planner<'_> {
         let (mut reads, mut writes, mut frees) = (Vec::new(), Vec::new(), Vec::new());
         for task in &self.tasks[self.group.tasks.clone()] {
             for (declared, arg) in task.body.args().iter().zip(task.args) {
-                // What is there already is needed even if it is only written: that is done in place.
+                // What is there already is needed even if it is only written: that is done in
+                // place.
                 if self.slots[arg.slot as usize].partition.is_some() {
                     reads.push(arg.slot);
                 }

@@ -84,8 +84,8 @@ pub(super) fn partition(
     partition.unwrap_or_else(written)
 }
 
-/// Leaves out loops of which this rank has no rows, so that those around them are neighbours; not all, since
-/// a rank takes part in the exchanges of a task that others run.
+/// Leaves out loops of which this rank has no rows, so that those around them are neighbours; not
+/// all, since a rank takes part in the exchanges of a task that others run.
 pub(super) fn leave_out_empty(kernel: &mut Kernel, extents: &[Extent]) {
     let is_effective = |loop_: &Loop| {
         let is_of_rows = |inst: &Inst| !inst.is_effect() || matches!(inst, Inst::Store(..));

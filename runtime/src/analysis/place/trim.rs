@@ -1,10 +1,10 @@
-//! Loops that need not write all of a store, since a later task of the window overwrites a box of it
-//! before anything reads it.
+//! Loops that need not write all of a store, since a later task of the window overwrites a box of
+//! it before anything reads it.
 //!
-//! `next = u.clone(); next.assign_slice(inner, ...)` copies an array of which all but the boundary is
-//! then written anew; only the boundary is worth copying. Such a loop runs on the boxes around what
-//! is overwritten. If the later task fails, the whole store fails with it, so what was not written
-//! is never read.
+//! `next = u.clone(); next.assign_slice(inner, ...)` copies an array of which all but the boundary
+//! is then written anew; only the boundary is worth copying. Such a loop runs on the boxes around
+//! what is overwritten. If the later task fails, the whole store fails with it, so what was not
+//! written is never read.
 
 use super::Planner;
 use crate::analysis::compose::{Domain, Source};
@@ -14,8 +14,8 @@ use crate::shape::Shape;
 use crate::tasks::argument::{Access, Privilege};
 use sparsefuse_kernels::{ArgKind, Extent, Inst, Kernel, Layout, Loop};
 
-/// The tiles that a loop must be spared, at least; fewer elements take less time than the loops that
-/// there would be in its place.
+/// The tiles that a loop must be spared, at least; fewer elements take less time than the loops
+/// that there would be in its place.
 pub(super) const LEAST_TILES: usize = 16;
 
 /// The boxes that a loop is replaced by at most.
@@ -87,8 +87,8 @@ impl Planner<'_> {
     }
 
     /// Adds the boxes of a part of a store that are read before they are overwritten, by loops from
-    /// `next` on or later tasks; `None` if they are many. Of the loops behind `next` it is known what
-    /// they must write.
+    /// `next` on or later tasks; `None` if they are many. Of the loops behind `next` it is known
+    /// what they must write.
     fn needed(
         &self,
         (task, all): (&Trimmed<'_>, &[Parts]),
@@ -317,8 +317,8 @@ fn copied(task: &Trimmed<'_>, loop_: &Loop) -> Option<[u32; 2]> {
     is_whole.then(|| sources.map(|source| source.slot))
 }
 
-/// The argument that a loop stores, if that is all it does, and each row of it depends on the same row
-/// of other arrays alone.
+/// The argument that a loop stores, if that is all it does, and each row of it depends on the same
+/// row of other arrays alone.
 fn stored(task: &Trimmed<'_>, loop_: &Loop) -> Option<u32> {
     let rank = task.domains[loop_.domain as usize].shape.rank() as u8;
     let mut stored = None;

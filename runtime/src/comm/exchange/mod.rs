@@ -1,12 +1,13 @@
 //! Exchanges: the one way in which a rank comes to hold what other ranks hold.
 //!
-//! An [`Exchange`] says which items of its memory a rank sends to whom, and where what arrives goes.
-//! It is made once, from what each rank holds and what it needs ([`Exchange::to_ranges`], [`fetch`])
-//! or, where a rank alone knows what it needs, by asking the owners ([`requests`]); it is run as
-//! often as may be, on elements of any type. The page `README.md` beside this file has the messages.
+//! An [`Exchange`] says which items of its memory a rank sends to whom, and where what arrives
+//! goes. It is made once, from what each rank holds and what it needs ([`Exchange::to_ranges`],
+//! [`fetch`]) or, where a rank alone knows what it needs, by asking the owners ([`requests`]); it
+//! is run as often as may be, on elements of any type. The page `README.md` beside this file has
+//! the messages.
 //!
-//! It keeps no memory and no handle, so it is a plain value: what is sent and where things go can be
-//! tested without ranks.
+//! It keeps no memory and no handle, so it is a plain value: what is sent and where things go can
+//! be tested without ranks.
 
 pub(crate) mod around;
 pub(crate) mod fetch;
@@ -152,8 +153,8 @@ impl Exchange {
     ///
     /// # Errors
     ///
-    /// If the cuts do not ascend from 0, there are none for this rank, or a rank wants what lies beyond
-    /// the last one.
+    /// If the cuts do not ascend from 0, there are none for this rank, or a rank wants what lies
+    /// beyond the last one.
     pub fn to_ranges(
         rank: usize,
         held: &[usize],
@@ -197,11 +198,11 @@ impl Exchange {
         messages.agree(requests::gather(messages, cuts, needed))
     }
 
-    /// The exchange that brings items to the ranks that own their indices, where rank `r` owns those
-    /// between the cuts `r` and `r + 1`; without cuts every rank owns all, and gets every item. Each
-    /// rank gives the indices of its items, in any order and as often as may be, and gets those of
-    /// the items that arrive: the items of the first rank first, of each in its order. Every rank
-    /// must ask.
+    /// The exchange that brings items to the ranks that own their indices, where rank `r` owns
+    /// those between the cuts `r` and `r + 1`; without cuts every rank owns all, and gets every
+    /// item. Each rank gives the indices of its items, in any order and as often as may be, and
+    /// gets those of the items that arrive: the items of the first rank first, of each in its
+    /// order. Every rank must ask.
     ///
     /// ```
     /// use sparsefuse_runtime::{Exchange, Runtime};
@@ -229,8 +230,8 @@ impl Exchange {
         messages.agree(requests::scatter(messages, cuts, checked.map(|()| indices)))
     }
 
-    /// The exchange of what belongs to the items, of which each has a run of its own: `here` is that
-    /// of an item of this rank, `arrived` that of one that has arrived. So the entries of rows
+    /// The exchange of what belongs to the items, of which each has a run of its own: `here` is
+    /// that of an item of this rank, `arrived` that of one that has arrived. So the entries of rows
     /// follow their rows. A rank that only sends does not look at `arrived`, and one that only
     /// receives not at `here`.
     ///
@@ -361,8 +362,8 @@ impl Exchange {
     ///
     /// # Errors
     ///
-    /// Why there is nothing to send, also if this rank holds another number of elements; or if there
-    /// are no such ranks.
+    /// Why there is nothing to send, also if this rank holds another number of elements; or if
+    /// there are no such ranks.
     pub fn send<E: Element>(
         &self,
         messages: &impl Messages,
@@ -392,9 +393,9 @@ impl Exchange {
         }
     }
 
-    /// Runs the exchange: sends from `source`, copies what this rank has itself, and waits until all
-    /// is in `target`; or why one of them is not there. A rank that fails tells those that wait for
-    /// it, and takes what others send all the same.
+    /// Runs the exchange: sends from `source`, copies what this rank has itself, and waits until
+    /// all is in `target`; or why one of them is not there. A rank that fails tells those that wait
+    /// for it, and takes what others send all the same.
     pub(crate) fn carry(
         &self,
         messages: &(impl Messages + ?Sized),

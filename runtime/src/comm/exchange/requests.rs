@@ -3,8 +3,8 @@
 //! Each rank sorts its items by their owners and tells those the places of the items, counted from
 //! the owner's first one, in one message to each rank. [`gather`]: what a rank is asked for it
 //! sends. [`scatter`]: what a rank announces it sends, and what is announced to it arrives, in the
-//! order of the ranks. A list that does not fit what this rank owns is an error, and never an access
-//! out of bounds.
+//! order of the ranks. A list that does not fit what this rank owns is an error, and never an
+//! access out of bounds.
 
 use super::{Exchange, Messages, Places};
 use crate::comm::apart;
@@ -169,8 +169,8 @@ impl ByOwner {
         Ok(exchange)
     }
 
-    /// The exchange that takes the items to their owners, and the indices of what arrives, from what
-    /// each other rank has announced.
+    /// The exchange that takes the items to their owners, and the indices of what arrives, from
+    /// what each other rank has announced.
     pub(super) fn announced(
         mut self,
         cuts: Option<&[usize]>,

@@ -1,8 +1,9 @@
-//! Several exchanges in one message: a rank sends each other rank one, with what all of them bring it.
+//! Several exchanges in one message: a rank sends each other rank one, with what all of them bring
+//! it.
 //!
 //! The message holds the items of the first exchange, then those of the next one, and so on. A rank
-//! that has nothing to send for one of them says why in place of the message, and then sends what each
-//! exchange brings in a message of its own: so the failure of one store is none of the others.
+//! that has nothing to send for one of them says why in place of the message, and then sends what
+//! each exchange brings in a message of its own: so the failure of one store is none of the others.
 
 use super::{Exchange, Item, Places, Sent};
 use crate::comm::{Comm, Message, apart};

@@ -180,8 +180,8 @@ impl Job {
         Ok(())
     }
 
-    /// Says, once in a process, that a thread has looked for a message for [`LONG`]: perhaps only some
-    /// ranks have asked for a value that all must ask for.
+    /// Says, once in a process, that a thread has looked for a message for [`LONG`]: perhaps only
+    /// some ranks have asked for a value that all must ask for.
     fn complain_of_waiting(
         &self,
         looks: usize,

@@ -1,5 +1,5 @@
-//! Requests of MPI that several processes take part in: reductions, and exchanges whose requests are
-//! made once and started again and again.
+//! Requests of MPI that several processes take part in: reductions, and exchanges whose requests
+//! are made once and started again and again.
 //!
 //! Like [`super::calls`]: what MPI returns is an error or a value, nothing waits, and nothing is
 //! unsafe outside of this file. What MPI may still read or write is never freed.
@@ -204,8 +204,8 @@ impl Communicator {
         })
     }
 
-    /// Channels to the processes of `sends`, which get the given numbers of elements of `size` bytes, and from
-    /// those of `receives`, whose elements go to the given ones of `ghosts`.
+    /// Channels to the processes of `sends`, which get the given numbers of elements of `size`
+    /// bytes, and from those of `receives`, whose elements go to the given ones of `ghosts`.
     pub(super) fn channels(
         &self,
         sends: &[(usize, usize)],

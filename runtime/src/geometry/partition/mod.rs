@@ -46,8 +46,8 @@ impl Pieces {
         Self { launch, more: None }
     }
 
-    /// Every rank also computes this many `rows` around its own of a store that is cut in this way, and of
-    /// which `first` is row 0 of the domain.
+    /// Every rank also computes this many `rows` around its own of a store that is cut in this way,
+    /// and of which `first` is row 0 of the domain.
     pub(crate) fn more(launch: Partition, rows: usize, (cuts, first): (CutsId, usize)) -> Self {
         let more = Some(More { rows, cuts, first });
         Self { launch, more }
@@ -126,13 +126,14 @@ struct Cuts {
     fewest: usize,
 }
 
-/// The elements that a rank may compute for its neighbours in place of an exchange, at least: about as many
-/// as it computes while a message is under way.
+/// The elements that a rank may compute for its neighbours in place of an exchange, at least: about
+/// as many as it computes while a message is under way.
 const ELEMENTS_OF_EXCHANGE: usize = 1 << 14;
-/// The share of its rows that a rank may compute for its neighbours in any case, at either side: one in
-/// this many.
+/// The share of its rows that a rank may compute for its neighbours in any case, at either side:
+/// one in this many.
 const SHARE_OF_OVERLAP: usize = 32;
-/// The share of its rows around which there is room, and the rows that there is room for in any case.
+/// The share of its rows around which there is room, and the rows that there is room for in any
+/// case.
 const SHARE_OF_ROOM: usize = 4;
 const ROOM: usize = 4;
 
@@ -246,8 +247,8 @@ impl CutsTable {
         begin..end.clamp(begin, shape.rows())
     }
 
-    /// The most rows that a rank may compute for each of two neighbours, in place of exchanging rows of
-    /// this length.
+    /// The most rows that a rank may compute for each of two neighbours, in place of exchanging
+    /// rows of this length.
     pub(crate) fn most_overlap(&self, id: CutsId, row_len: usize) -> usize {
         let fewest = self.lists[id.0 as usize].fewest;
         let cheap = (ELEMENTS_OF_EXCHANGE / row_len.max(1)).max(fewest / SHARE_OF_OVERLAP);
@@ -273,8 +274,8 @@ impl CutsTable {
         Tiles::of(shape.dims(), self.tile_len)
     }
 
-    /// The partition of a new store, where nothing else asks for another: whole tiles, evenly; small
-    /// stores are not cut.
+    /// The partition of a new store, where nothing else asks for another: whole tiles, evenly;
+    /// small stores are not cut.
     ///
     /// Arrays are cut where a vector with an element for each of their rows would be, as long as no
     /// rank gets more than its share and a quarter by that: what belongs together lies together.

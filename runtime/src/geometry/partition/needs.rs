@@ -1,9 +1,10 @@
 //! What the ranks need of a store that is cut, and what follows from it for all of them.
 //!
-//! A task reads a store through a view, each rank for its rows of the launch ([`Read`]). Whether every
-//! rank holds what it needs, or has room for it around its rows, how much moves, and between which
-//! ranks, depends on cuts and views alone. It is found by looking at all ranks, once, and remembered: a
-//! window like earlier ones looks at the cuts of its own rank and of the neighbours of that.
+//! A task reads a store through a view, each rank for its rows of the launch ([`Read`]). Whether
+//! every rank holds what it needs, or has room for it around its rows, how much moves, and between
+//! which ranks, depends on cuts and views alone. It is found by looking at all ranks, once, and
+//! remembered: a window like earlier ones looks at the cuts of its own rank and of the neighbours
+//! of that.
 
 use super::{CutsId, CutsTable, Partition, Pieces};
 use crate::geometry::region::Region;
@@ -13,8 +14,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What is read of a store: by each rank what its rows of a launch see through a view, and through views
-/// that begin further on.
+/// What is read of a store: by each rank what its rows of a launch see through a view, and through
+/// views that begin further on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Read {
     launch: Partition,
@@ -25,8 +26,8 @@ pub(crate) struct Read {
     around: usize,
 }
 
-/// What the ranks need of a store that is cut in this way: the smallest box, for each of them, around
-/// what is read.
+/// What the ranks need of a store that is cut in this way: the smallest box, for each of them,
+/// around what is read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Needs {
     partition: Partition,
@@ -57,7 +58,8 @@ pub(crate) struct Reach {
     pub(crate) moved: usize,
     /// Whether every rank holds what it needs.
     pub(crate) is_local: bool,
-    /// Whether what every rank needs is next to its own rows, and not more than half of these, or a few.
+    /// Whether what every rank needs is next to its own rows, and not more than half of these, or a
+    /// few.
     pub(crate) is_around: bool,
 }
 
@@ -114,8 +116,8 @@ impl Read {
         self.launch
     }
 
-    /// The first and the last place where the views of one begin, and those of another; none where they
-    /// differ in more.
+    /// The first and the last place where the views of one begin, and those of another; none where
+    /// they differ in more.
     fn ends(&self, other: &Self) -> Option<[[[usize; MAX_RANK]; 2]; 2]> {
         let firsts = match self.view == other.view {
             // Also of views in another shape.
@@ -175,8 +177,8 @@ impl Read {
         region
     }
 
-    /// The same from the first element of each row on, which changes neither between which ranks nor how
-    /// much moves: ranks hold whole rows.
+    /// The same from the first element of each row on, which changes neither between which ranks
+    /// nor how much moves: ranks hold whole rows.
     fn at_first_columns(&self) -> Self {
         let box_ = self.view.region(&(0..self.view.shape().rows()));
         let view = self.view.offset_beside(&self.view).map(|mut offset| {
@@ -279,8 +281,8 @@ impl CutsTable {
         reach
     }
 
-    /// All that two needs of one store are, if the boxes around them bring no more than twice of those
-    /// of each: not of the first column and the last one.
+    /// All that two needs of one store are, if the boxes around them bring no more than twice of
+    /// those of each: not of the first column and the last one.
     pub(crate) fn joined(&mut self, one: &Needs, other: &Needs) -> Option<Needs> {
         let mut joined = one.clone();
         for read in &other.reads {
@@ -315,8 +317,8 @@ impl CutsTable {
         partners
     }
 
-    /// How many rows more at either side a rank reads of a store that is cut in the one way, from row
-    /// `first` on, than it writes of another one: the most of all ranks.
+    /// How many rows more at either side a rank reads of a store that is cut in the one way, from
+    /// row `first` on, than it writes of another one: the most of all ranks.
     pub(crate) fn overlap(
         &mut self,
         (written, rows): (Pieces, usize),
@@ -356,8 +358,8 @@ impl CutsTable {
         Some(width)
     }
 
-    /// The same pieces by rows around those of the launch, if they are that: then loops over the same rows
-    /// have equal pieces, whichever store they write.
+    /// The same pieces by rows around those of the launch, if they are that: then loops over the
+    /// same rows have equal pieces, whichever store they write.
     pub(crate) fn as_launched(&mut self, pieces: Pieces) -> Pieces {
         let (Some(more), Partition::Tile(launch)) = (pieces.more, pieces.launch) else {
             return pieces;
@@ -416,8 +418,8 @@ impl CutsTable {
 mod tests {
     use super::*;
 
-    /// 16 rows of 8 on 4 ranks, seen through a slice of 14 rows and some columns, by the ranks that have
-    /// these rows of the slice.
+    /// 16 rows of 8 on 4 ranks, seen through a slice of 14 rows and some columns, by the ranks that
+    /// have these rows of the slice.
     fn needs(table: &mut CutsTable, row: usize, columns: Range<usize>) -> Needs {
         let cut = |cuts: [usize; 5], table: &mut CutsTable| Partition::Tile(table.intern(&cuts));
         let view = View::identity(Shape::new(&[16, 8]));

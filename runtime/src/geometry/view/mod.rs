@@ -77,8 +77,8 @@ impl View {
         Err(Error::argument(op, expected, found))
     }
 
-    /// The dimension of the store that dimension `dim` of the view walks along; `None` where it repeats
-    /// elements, or sees those of several dimensions.
+    /// The dimension of the store that dimension `dim` of the view walks along; `None` where it
+    /// repeats elements, or sees those of several dimensions.
     #[must_use]
     pub fn axis_of(&self, dim: usize) -> Option<usize> {
         let axis = self.axis.get(dim).copied().flatten();
@@ -122,8 +122,8 @@ impl View {
             let start = &mut view.offset[axis as usize];
             *start = start.wrapping_add_signed((first as isize).wrapping_mul(self.step[dim]));
         }
-        // From one index no step is taken: all are the same view, and none is too large to compute with.
-        // What wraps is a view of more elements than memory can hold.
+        // From one index no step is taken: all are the same view, and none is too large to compute
+        // with. What wraps is a view of more elements than memory can hold.
         if count > 1 {
             view.step[dim] = self.step[dim].wrapping_mul(step);
         }
@@ -193,8 +193,8 @@ impl View {
     ///
     /// # Errors
     ///
-    /// If a dimension has neither length 1 nor the length asked for, or there would be more elements
-    /// than can be counted.
+    /// If a dimension has neither length 1 nor the length asked for, or there would be more
+    /// elements than can be counted.
     pub fn broadcast_to(&self, shape: Shape) -> Result<Self, Error> {
         let (from, to) = (self.shape.rank(), shape.rank());
         let refuse = || Error::shape("broadcast", shape, self.shape);
@@ -371,7 +371,8 @@ impl View {
         key.extend_from_slice(&words[..count]);
     }
 
-    /// Where the view begins along each dimension of the base, if another one differs in nothing else.
+    /// Where the view begins along each dimension of the base, if another one differs in nothing
+    /// else.
     pub(crate) fn offset_beside(&self, other: &Self) -> Option<[usize; MAX_RANK]> {
         let moved = Self {
             offset: other.offset,
@@ -401,8 +402,8 @@ impl View {
             && (0..rank).all(|d| self.axis[d] == Some(d as u8) && self.step[d] > 0)
     }
 
-    /// What this view of a box sees of the store that the box lies in, from `lo` on; `None` for a view
-    /// in another shape.
+    /// What this view of a box sees of the store that the box lies in, from `lo` on; `None` for a
+    /// view in another shape.
     pub(crate) fn within(&self, base: Shape, lo: &[usize; MAX_RANK]) -> Option<Self> {
         (!self.is_flat).then(|| Self {
             base,

@@ -1,10 +1,10 @@
 //! Deferred results: what a host task finds, with a size that only its function knows.
 //!
-//! [`Runtime::submit_deferred`] issues a task like any other: it has its place in the window, and the
-//! program goes on. As far as the window is concerned it writes one store, of one `bool` for each
-//! rank, so order, waiting, failures and the agreement of ranks are those of every host task. What
-//! the function returns is kept beside it, on each rank its own, until [`Deferred::get`] takes it.
-//! The ranks agree on cuts only then, where the program makes a store of it ([`Part`]).
+//! [`Runtime::submit_deferred`] issues a task like any other: it has its place in the window, and
+//! the program goes on. As far as the window is concerned it writes one store, of one `bool` for
+//! each rank, so order, waiting, failures and the agreement of ranks are those of every host task.
+//! What the function returns is kept beside it, on each rank its own, until [`Deferred::get`] takes
+//! it. The ranks agree on cuts only then, where the program makes a store of it ([`Part`]).
 
 use super::Runtime;
 use super::handle::StoreHandle;
@@ -41,12 +41,13 @@ pub enum Part<T> {
 
 impl Runtime {
     /// Issues a host task whose function finds how much it returns, and goes on: the task has its
-    /// place in the window, as one of [`Runtime::submit_host`]. [`Deferred::get`] waits for the result.
+    /// place in the window, as one of [`Runtime::submit_host`]. [`Deferred::get`] waits for the
+    /// result.
     ///
     /// The function reads what each rank holds of some stores ([`Access::Held`]), numbered in this
-    /// order. What it returns on a rank is the result on that rank. If the function of one rank fails or
-    /// panics, the result is that failure on all of them. A plan does not call it: there the result is
-    /// what `planned` returns.
+    /// order. What it returns on a rank is the result on that rank. If the function of one rank
+    /// fails or panics, the result is that failure on all of them. A plan does not call it: there
+    /// the result is what `planned` returns.
     ///
     /// ```
     /// use sparsefuse_runtime::{Part, Runtime, Shape};
@@ -171,8 +172,8 @@ impl Runtime {
 }
 
 impl<R: 'static> Deferred<R> {
-    /// Waits for the task: executes the window up to it, or waits for the one under way that has it.
-    /// Every rank must ask.
+    /// Waits for the task: executes the window up to it, or waits for the one under way that has
+    /// it. Every rank must ask.
     ///
     /// # Errors
     ///
@@ -183,8 +184,8 @@ impl<R: 'static> Deferred<R> {
         (self.finish)(runtime)
     }
 
-    /// The same with something that the program does with the result when it is asked for: it may call
-    /// the runtime, which the function of the task must not.
+    /// The same with something that the program does with the result when it is asked for: it may
+    /// call the runtime, which the function of the task must not.
     pub fn then<S>(
         self,
         next: impl FnOnce(&Runtime, R) -> Result<S, Error> + Send + 'static,

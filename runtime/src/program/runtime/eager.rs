@@ -1,11 +1,11 @@
 //! Eager tasks: work that makes stores of sizes that it finds, by calling the runtime.
 //!
-//! A task of the window writes stores whose shapes are known when it is issued, or keeps what it finds
-//! until the program asks for it ([`super::deferred`]). How many entries a structure made of two others
-//! has is known when it has been made, and the work on it is several exchanges and tasks. So
-//! [`Runtime::eager_task`] runs it where it is issued, after all tasks issued before, on every rank.
-//! The work takes what this rank holds of the stores, exchanges what it lacks, and makes stores; it may
-//! issue tasks of all kinds.
+//! A task of the window writes stores whose shapes are known when it is issued, or keeps what it
+//! finds until the program asks for it ([`super::deferred`]). How many entries a structure made of
+//! two others has is known when it has been made, and the work on it is several exchanges and
+//! tasks. So [`Runtime::eager_task`] runs it where it is issued, after all tasks issued before, on
+//! every rank. The work takes what this rank holds of the stores, exchanges what it lacks, and
+//! makes stores; it may issue tasks of all kinds.
 //!
 //! The runtime knows the task by its name: ranks that part are told by it, [`Counters`] count it,
 //! and the profile has its time and its bytes, those of the tasks within it apart, so that the sums

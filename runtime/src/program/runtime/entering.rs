@@ -1,4 +1,5 @@
-//! The current runtime of a thread: the one that it has entered last, else one for the whole process.
+//! The current runtime of a thread: the one that it has entered last, else one for the whole
+//! process.
 
 use super::{Runtime, workers};
 use crate::comm;

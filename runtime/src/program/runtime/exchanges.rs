@@ -1,7 +1,7 @@
 //! What ranks exchange outside of windows: eager tasks need it, and files.
 //!
-//! Every rank calls these at the same places, as it issues the same tasks. In the profile their time
-//! is time that the eager task around them waits.
+//! Every rank calls these at the same places, as it issues the same tasks. In the profile their
+//! time is time that the eager task around them waits.
 
 use super::Runtime;
 use crate::comm;

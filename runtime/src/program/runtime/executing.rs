@@ -54,8 +54,8 @@ impl Runtime {
     }
 
     /// Has all tasks issued so far executed while the program goes on: by a thread of the runtime's
-    /// own, in the order in which they were issued. Whoever reads a result waits for the tasks up to
-    /// the one that makes it, and for none behind.
+    /// own, in the order in which they were issued. Whoever reads a result waits for the tasks up
+    /// to the one that makes it, and for none behind.
     ///
     /// At most [`Config::run_ahead`] windows are under way; a further one waits until the first of
     /// them has ended. On several ranks, or where the tasks have less to do than
@@ -89,8 +89,8 @@ impl Runtime {
         let _ = self.start_window(&mut issuing, Call::Flush);
     }
 
-    /// Executes the window if it is full. Not before there is a next task: meanwhile the program has
-    /// dropped what it replaced.
+    /// Executes the window if it is full. Not before there is a next task: meanwhile the program
+    /// has dropped what it replaced.
     pub(super) fn make_room(&self, issuing: &mut Issuing) {
         if issuing.window.tasks.len() >= issuing.length.tasks() {
             self.execute_full(issuing);
@@ -172,9 +172,9 @@ impl Runtime {
         Ok(())
     }
 
-    /// Whether memory is no reason to wait: with all that windows under way make, it stays below half
-    /// of the limit. What ends meanwhile is given back only when the program looks, so a program that
-    /// needs more than that runs its windows here, as one that does not run ahead.
+    /// Whether memory is no reason to wait: with all that windows under way make, it stays below
+    /// half of the limit. What ends meanwhile is given back only when the program looks, so a
+    /// program that needs more than that runs its windows here, as one that does not run ahead.
     fn has_room(&self, issuing: &Issuing, made: usize) -> bool {
         let limit = self.config().memory_limit;
         let under_way = issuing.under_way.made.iter().copied();
@@ -222,8 +222,8 @@ impl Runtime {
         true
     }
 
-    /// What issuing changes, for a thread that is going to ask for a store: it waits here for most of
-    /// what is under way, while other threads issue tasks and read what has ended.
+    /// What issuing changes, for a thread that is going to ask for a store: it waits here for most
+    /// of what is under way, while other threads issue tasks and read what has ended.
     pub(super) fn issuing_for(&self, store: &StoreHandle) -> MutexGuard<'_, Issuing> {
         let issuing = self.issuing();
         let under_way = &issuing.under_way;

@@ -41,9 +41,9 @@ impl StoreHandle {
 
     /// The structure by which kernels gather at the indices that this store holds, for an operation
     /// on this many elements or rows: ranges, each of one element, and the indices within them, of
-    /// type `u32`. `make` issues the tasks that make it. That pays for indices that are used again and
-    /// again, so the answer is `None` the first times. It is kept until a task that writes the indices
-    /// is issued.
+    /// type `u32`. `make` issues the tasks that make it. That pays for indices that are used again
+    /// and again, so the answer is `None` the first times. It is kept until a task that writes the
+    /// indices is issued.
     ///
     /// ```
     /// use sparsefuse_runtime::{Runtime, Shape};
@@ -70,8 +70,8 @@ impl StoreHandle {
         of: (&'static str, usize),
         make: impl FnOnce() -> Result<[Self; 2], Error>,
     ) -> Result<Option<[Self; 2]>, Error> {
-        // What is kept follows from indices that a window need not name, so a round that gathers by it is
-        // issued each time.
+        // What is kept follows from indices that a window need not name, so a round that gathers by
+        // it is issued each time.
         self.runtime.issuing().asked += 1;
         let of_runtime = |store: Counted<Store>| Self {
             store,

@@ -15,10 +15,10 @@ impl Runtime {
     ///
     /// It has its place among the tasks of the window, and never fuses. `args` are the stores that
     /// the body declares, in its order; those that it writes are new. The function runs when the
-    /// window is executed, and gets them as slices: of the rows of this rank, or of the whole store.
-    /// A failure that it returns, or a panic, makes the stores that it would write fail where they
-    /// are read. It must not call the runtime, which is locked meanwhile: that is such a panic.
-    /// Every rank issues the same tasks.
+    /// window is executed, and gets them as slices: of the rows of this rank, or of the whole
+    /// store. A failure that it returns, or a panic, makes the stores that it would write fail
+    /// where they are read. It must not call the runtime, which is locked meanwhile: that is such a
+    /// panic. Every rank issues the same tasks.
     ///
     /// ```
     /// use sparsefuse_kernels::DType;
@@ -46,22 +46,23 @@ impl Runtime {
     /// # Ok::<(), sparsefuse_runtime::Error>(())
     /// ```
     ///
-    /// (On several ranks each would sum its own rows; [`HostArgs`](crate::HostArgs) has the messages
-    /// with which they go on from one to the next.)
+    /// (On several ranks each would sum its own rows; [`HostArgs`](crate::HostArgs) has the
+    /// messages with which they go on from one to the next.)
     ///
-    /// An argument that is a block ([`Access::Block`]) may be seen through a view ([`TaskArg`]), and is
-    /// written in place: every handle of its store sees that. On one rank such tasks run at once on
-    /// the threads of the rank as far as their blocks have no elements in common. On several ranks
-    /// every rank runs them, each on its own copy of the store, so a store whose rows are cut fails.
+    /// An argument that is a block ([`Access::Block`]) may be seen through a view ([`TaskArg`]),
+    /// and is written in place: every handle of its store sees that. On one rank such tasks run at
+    /// once on the threads of the rank as far as their blocks have no elements in common. On
+    /// several ranks every rank runs them, each on its own copy of the store, so a store whose rows
+    /// are cut fails.
     ///
     /// # Errors
     ///
     /// If the arguments do not fit the body in number, type or shape, belong to another runtime, a
-    /// store is read that nothing has written, or a block of one is written of which the program has
-    /// another handle, which would see the change, or one would be written that has contents; if a block
-    /// has more than two dimensions or rows that are not neighbouring elements, or shares elements
-    /// with another one of which one is written; or if the launch does not cut the rows of the task,
-    /// or cuts one that has blocks.
+    /// store is read that nothing has written, or a block of one is written of which the program
+    /// has another handle, which would see the change, or one would be written that has contents;
+    /// if a block has more than two dimensions or rows that are not neighbouring elements, or
+    /// shares elements with another one of which one is written; or if the launch does not cut the
+    /// rows of the task, or cuts one that has blocks.
     pub fn submit_host<'a, A: Copy + Into<TaskArg<'a>>>(
         &self,
         body: &HostBody,

@@ -51,10 +51,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// One rank's runtime; a handle that is cheap to clone.
 ///
-/// Tasks that wait in the window when the last handle is dropped do not run: nothing can ask for their
-/// results any more. Stores, arrays and task spaces hold a handle each. A program that wants the side
-/// effects of host tasks calls [`Runtime::flush`] before it ends; what [`Runtime::start`] has begun
-/// runs to its end.
+/// Tasks that wait in the window when the last handle is dropped do not run: nothing can ask for
+/// their results any more. Stores, arrays and task spaces hold a handle each. A program that wants
+/// the side effects of host tasks calls [`Runtime::flush`] before it ends; what [`Runtime::start`]
+/// has begun runs to its end.
 #[derive(Clone)]
 pub struct Runtime {
     pub(super) shared: Arc<Shared>,
@@ -280,8 +280,8 @@ impl Runtime {
     /// `args` are the stores that the body declares, in its order, and `params` the values of its
     /// kernel's parameters. Arrays have one shape, which is what the task runs over; scalars and
     /// reductions are stores of shape `()`. The task does not run here: reading a store that it
-    /// writes ([`Runtime::read`], [`Runtime::read_scalar`]) runs it, fused with its neighbours. Every
-    /// rank issues the same tasks.
+    /// writes ([`Runtime::read`], [`Runtime::read_scalar`]) runs it, fused with its neighbours.
+    /// Every rank issues the same tasks.
     ///
     /// ```
     /// use sparsefuse_kernels::{ArgKind, BinaryOp, DType, Element, KernelBuilder};
@@ -315,14 +315,14 @@ impl Runtime {
     /// An array may be seen through a [`View`](crate::View) ([`TaskArg::view`]), whose shape then
     /// counts; what is written may be a slice with ascending steps. An argument of the kind
     /// [`ArgKind::Reduction`](sparsefuse_kernels::ArgKind) with
-    /// [`KernelBuilder::reduce`](sparsefuse_kernels::KernelBuilder::reduce) gives a sum or a maximum,
-    /// with the same bits on any number of threads and ranks. [`Body`] has an example.
+    /// [`KernelBuilder::reduce`](sparsefuse_kernels::KernelBuilder::reduce) gives a sum or a
+    /// maximum, with the same bits on any number of threads and ranks. [`Body`] has an example.
     ///
     /// # Errors
     ///
-    /// If the arguments do not fit the body in number, type or shape, share elements of which one is
-    /// written, belong to another runtime, or a store is read that nothing has written. A task that
-    /// fails when it runs makes the stores that it would write fail where they are read.
+    /// If the arguments do not fit the body in number, type or shape, share elements of which one
+    /// is written, belong to another runtime, or a store is read that nothing has written. A task
+    /// that fails when it runs makes the stores that it would write fail where they are read.
     pub fn submit(
         &self,
         body: &Arc<Body>,

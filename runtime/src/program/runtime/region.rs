@@ -1,5 +1,5 @@
-//! Regions: parts of a program that have a name, by which profiles and explanations tell where tasks
-//! were issued.
+//! Regions: parts of a program that have a name, by which profiles and explanations tell where
+//! tasks were issued.
 
 use super::{Issuing, Runtime};
 use std::cell::{Cell, RefCell};

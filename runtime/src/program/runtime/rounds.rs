@@ -20,18 +20,18 @@ pub trait State {
 
 /// The rounds of a loop, each of which does the same to what the loop holds, its [`State`].
 ///
-/// [`Rounds::run`] has the first rounds issued by the program. Once two in a row were alike, it does
-/// the next ones again without calling it. Such a round is in the window like one that was issued:
-/// it runs when a value is wanted, or on [`Runtime::flush`](crate::Runtime::flush). So it has the
-/// bits, the failures and the messages of one that was issued, on any number of ranks, and costs
-/// what it takes to copy the list of its tasks.
+/// [`Rounds::run`] has the first rounds issued by the program. Once two in a row were alike, it
+/// does the next ones again without calling it. Such a round is in the window like one that was
+/// issued: it runs when a value is wanted, or on [`Runtime::flush`](crate::Runtime::flush). So it
+/// has the bits, the failures and the messages of one that was issued, on any number of ranks, and
+/// costs what it takes to copy the list of its tasks.
 ///
 /// Rounds are alike where they issue the same tasks, with the same numbers as parameters, on the
 /// state, on what they make, and on stores that are the same each time. **What a round does must
 /// depend on nothing else**: numbers of the program that change seldom, or contents of other stores
 /// that the program replaces, are not seen. A round that asks for a value, runs host tasks, issues
-/// tasks to another runtime too, has more tasks than a window, begins while there are other tasks in
-/// the window, or fails, is issued each time.
+/// tasks to another runtime too, has more tasks than a window, begins while there are other tasks
+/// in the window, or fails, is issued each time.
 ///
 /// ```
 /// use sparsefuse_kernels::DType;

@@ -46,8 +46,8 @@ impl Runtime {
         self.made_or_failed::<T>("from_vec", (shape, partition), made)
     }
 
-    /// A store whose rows `fill` writes on each rank, given their numbers and their elements, row-major,
-    /// with whatever they were before.
+    /// A store whose rows `fill` writes on each rank, given their numbers and their elements,
+    /// row-major, with whatever they were before.
     ///
     /// # Errors
     ///
@@ -65,8 +65,8 @@ impl Runtime {
         self.made_or_failed::<T>("from_fn", (shape, partition), made)
     }
 
-    /// A store that this rank has made. If it alone lacks the memory, the others do not know: then it
-    /// goes on as they do, with a store that could not be computed.
+    /// A store that this rank has made. If it alone lacks the memory, the others do not know: then
+    /// it goes on as they do, with a store that could not be computed.
     fn made_or_failed<T: Element>(
         &self,
         op: &'static str,

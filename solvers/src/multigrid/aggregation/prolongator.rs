@@ -1,8 +1,8 @@
 //! Prolongators: from the nodes of the next level to those of this one.
 //!
 //! The *tentative* prolongator T reproduces the near-nullspace B exactly: on each aggregate its
-//! columns are an orthonormal basis of what B is there, B = T R, and the next level's near-nullspace
-//! is R. The prolongator is T smoothed by one weighted Jacobi step,
+//! columns are an orthonormal basis of what B is there, B = T R, and the next level's
+//! near-nullspace is R. The prolongator is T smoothed by one weighted Jacobi step,
 //!
 //! ```text
 //! P = (I - omega D^-1 A_F) T,   omega = 4 / (3 lambda),

@@ -1,9 +1,9 @@
 //! R A P, the matrix of the next level, without A P in between.
 //!
-//! Row I is made in two steps, while it lies in the cache: the sum over i of `r[I, i]` times row i of
-//! A, in the order of i, then the sum over what has been found of its entries times rows of P, in
-//! the order in which they were found. So its bits depend on nothing else, and A P is neither made
-//! nor kept nor read.
+//! Row I is made in two steps, while it lies in the cache: the sum over i of `r[I, i]` times row i
+//! of A, in the order of i, then the sum over what has been found of its entries times rows of P,
+//! in the order in which they were found. So its bits depend on nothing else, and A P is neither
+//! made nor kept nor read.
 
 use super::prolongator::{Part, joined};
 use sparsefuse_kernels::Field;

@@ -122,8 +122,8 @@ fn near_a_number() {
     check("single precision", &a, &eigen, &values, 1e-6);
 }
 
-/// Beside the shift the matrix is nothing, so the inverse is that of the shift alone: its vectors are
-/// no eigenvectors of the matrix, though their images vanish.
+/// Beside the shift the matrix is nothing, so the inverse is that of the shift alone: its vectors
+/// are no eigenvectors of the matrix, though their images vanish.
 #[test]
 fn a_shift_that_hides_the_matrix() {
     let a = gallery::poisson1d::<f64>(30).unwrap();
@@ -137,8 +137,8 @@ fn a_shift_that_hides_the_matrix() {
     assert!(eigen.converged());
 }
 
-/// The inverse maps all to the eigenvector of sigma, but for rounding: all else that is found is wrong,
-/// and once counted as converged.
+/// The inverse maps all to the eigenvector of sigma, but for rounding: all else that is found is
+/// wrong, and once counted as converged.
 #[test]
 fn near_an_eigenvalue_up_to_rounding() {
     let a = gallery::poisson1d::<f64>(30).unwrap();
@@ -153,8 +153,8 @@ fn near_an_eigenvalue_up_to_rounding() {
     check("beside it", &a, &near, &poisson_values(30, 1)[1..4], 1e-8);
 }
 
-/// Eigenvalues that occur more often than a restart keeps vectors: rounding brings in one copy after
-/// another, which does not keep those that there are from converging.
+/// Eigenvalues that occur more often than a restart keeps vectors: rounding brings in one copy
+/// after another, which does not keep those that there are from converging.
 #[test]
 fn eigenvalues_of_many_copies() {
     let (n, n_copies) = (40, 20);

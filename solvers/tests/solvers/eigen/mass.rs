@@ -20,8 +20,8 @@ fn check_message<R: Debug>(result: Result<R, Error>, message: &str) {
     assert!(found.starts_with(message), "{found}");
 }
 
-/// Stiffness and mass of a bar of `n` + 1 linear elements, fixed at both ends, and the squares of its
-/// frequencies, ascending.
+/// Stiffness and mass of a bar of `n` + 1 linear elements, fixed at both ends, and the squares of
+/// its frequencies, ascending.
 pub(super) fn bar<T: Field>(n: usize) -> (Csr<T>, Csr<T>, Vec<f64>) {
     let h = 1.0 / (n as f64 + 1.0);
     let bands = |side: f64, middle: f64| {
@@ -172,8 +172,8 @@ fn scale_does_not_matter() {
     }
 }
 
-/// Every second unknown has no mass. Without them A is a tridiagonal matrix, half of whose eigenvalues
-/// the others are.
+/// Every second unknown has no mass. Without them A is a tridiagonal matrix, half of whose
+/// eigenvalues the others are.
 #[test]
 fn unknowns_without_mass() {
     for n in [60, 8] {

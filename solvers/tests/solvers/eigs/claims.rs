@@ -1,5 +1,5 @@
-//! What is claimed of spaces that cannot grow, of shifts that hide the matrix, of numbers far from 1; and
-//! what is not claimed.
+//! What is claimed of spaces that cannot grow, of shifts that hide the matrix, of numbers far from
+//! 1; and what is not claimed.
 
 use super::{assert_all_near, at_most, check_pairs, convection, norm, some};
 use num_complex::Complex;
@@ -36,7 +36,8 @@ fn invariant_spaces() {
     assert_all_near(&eigen.values, 2.0, 1e-14);
 }
 
-/// The shift hides the matrix, or is an eigenvalue up to rounding: nothing is claimed that is no eigenpair.
+/// The shift hides the matrix, or is an eigenvalue up to rounding: nothing is claimed that is no
+/// eigenpair.
 #[test]
 fn shifts_of_which_nothing_follows() {
     let (a, values) = convection(30, 0.05);

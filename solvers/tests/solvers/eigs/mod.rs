@@ -1,5 +1,5 @@
-//! Eigenvalues of operators that are not Hermitian: against known spectra and dense eigenvalues by faer; what
-//! is claimed and what is not; on any number of threads and ranks; and what is refused.
+//! Eigenvalues of operators that are not Hermitian: against known spectra and dense eigenvalues by
+//! faer; what is claimed and what is not; on any number of threads and ranks; and what is refused.
 
 mod claims;
 mod real;
@@ -60,8 +60,8 @@ fn some<T: Field>(n: usize, per_row: usize, seed: u64) -> Csr<T> {
     Csr::from_triplets(&triplets).unwrap()
 }
 
-/// Convection and diffusion on a line: the eigenvalues are 2 - 2 sqrt(1 - c²) cos(j pi / (n + 1)), all real
-/// for c below 1.
+/// Convection and diffusion on a line: the eigenvalues are 2 - 2 sqrt(1 - c²) cos(j pi / (n + 1)),
+/// all real for c below 1.
 fn convection(n: usize, c: f64) -> (Csr<f64>, Vec<Complex<f64>>) {
     let diagonals = [(-1, [-1.0 - c]), (0, [2.0]), (1, [-1.0 + c])];
     let a = Dia::from_diagonals(n, n, &diagonals).unwrap();
@@ -81,7 +81,8 @@ fn all_values<T: Field>(a: &Csr<T>) -> Vec<Complex<f64>> {
     dense.eigenvalues().unwrap()
 }
 
-/// The largest 2-norm of an image that is known of a matrix: at most the geometric mean of two norms.
+/// The largest 2-norm of an image that is known of a matrix: at most the geometric mean of two
+/// norms.
 fn norm<T: Field>(a: &Csr<T>) -> f64 {
     let norms = [a.norm1().get().unwrap(), a.norm_inf().get().unwrap()];
     let [one, inf] = norms.map(|norm| norm.to_f64());

@@ -135,8 +135,8 @@ fn many_restarts() {
     }
 }
 
-/// Grcar's matrix, whose eigenvalues are far more sensitive than those of a normal one. In a small space
-/// ARPACK finds none of them either, in 400 restarts.
+/// Grcar's matrix, whose eigenvalues are far more sensitive than those of a normal one. In a small
+/// space ARPACK finds none of them either, in 400 restarts.
 #[test]
 fn grcar() {
     let n = 40;
@@ -220,8 +220,9 @@ fn multiple_eigenvalues() {
     );
 }
 
-/// The cyclic permutation: all eigenvalues are of modulus 1, so none is the largest, and nothing separates
-/// the wanted ones. Nothing is claimed unless the space is all there is, or the part is another one.
+/// The cyclic permutation: all eigenvalues are of modulus 1, so none is the largest, and nothing
+/// separates the wanted ones. Nothing is claimed unless the space is all there is, or the part is
+/// another one.
 #[test]
 fn a_permutation() {
     let permutation = |n: usize| {

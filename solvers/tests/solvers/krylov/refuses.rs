@@ -53,8 +53,8 @@ fn a_matrix_that_is_not_symmetric_is_named_at_once() {
     assert!(gmres.unwrap().converged());
 }
 
-/// What is infinite or not a number is named: the entry of a matrix, the right-hand side, the initial
-/// guess, also one whose residual is too large to be squared.
+/// What is infinite or not a number is named: the entry of a matrix, the right-hand side, the
+/// initial guess, also one whose residual is too large to be squared.
 #[test]
 fn what_is_not_finite_is_named() {
     let n = 50;

@@ -156,8 +156,8 @@ fn operands_of_another_runtime() {
     }
 }
 
-/// An entry that is infinite or not a number is named by all set-ups and updates but Jacobi's, which
-/// waits for no value: there the solve says so. An update that is refused changes nothing.
+/// An entry that is infinite or not a number is named by all set-ups and updates but Jacobi's,
+/// which waits for no value: there the solve says so. An update that is refused changes nothing.
 #[test]
 fn entries_that_are_not_finite_are_named() {
     for ranks in 1..=3 {

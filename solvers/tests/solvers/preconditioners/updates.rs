@@ -221,8 +221,8 @@ fn other_cuts_keep_the_structure() {
     }
 }
 
-/// A band in which six neighbouring rows are strongly coupled: they alone have an eigenvalue of 5.5,
-/// the others less than 2.
+/// A band in which six neighbouring rows are strongly coupled: they alone have an eigenvalue of
+/// 5.5, the others less than 2.
 fn knot(at: usize) -> Csr<f64> {
     const ROWS: usize = 2000;
     let knot = at..at + 6;

@@ -55,8 +55,8 @@ impl Nearby {
     }
 }
 
-/// For each group of entries, the rows from the first to the last that they may be of, of those that
-/// this rank has and counted from the first of these.
+/// For each group of entries, the rows from the first to the last that they may be of, of those
+/// that this rank has and counted from the first of these.
 pub(super) fn spans<T: Numeric>(
     threads: &Threads,
     triplets: &Triplets<T>,

@@ -8,8 +8,8 @@ use crate::local::rows::sort_by_column;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_kernels::isa::Computation;
 
-/// Up to this many entries of a row are sorted by comparing each with each, all at once: those of most
-/// rows in one register of the widest instruction set, of others in two.
+/// Up to this many entries of a row are sorted by comparing each with each, all at once: those of
+/// most rows in one register of the widest instruction set, of others in two.
 const SHORT: usize = 8;
 /// As [`SHORT`], for rows that are twice as long.
 const MEDIUM: usize = SPARE;
@@ -64,8 +64,8 @@ impl<T: Numeric> Computation for Summation<'_, T> {
 }
 
 /// Sorts a row of at most N entries, behind which there are others: each goes to the place that is
-/// the number of those before it, by column and then by their order. Those behind the row come last.
-/// There are no branches, since no processor could predict them.
+/// the number of those before it, by column and then by their order. Those behind the row come
+/// last. There are no branches, since no processor could predict them.
 #[inline(always)]
 fn sort_short<const N: usize, T: Numeric>(
     (columns, values): (&[u32], &[T]),

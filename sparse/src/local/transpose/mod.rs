@@ -5,8 +5,9 @@
 //! There are two ways, and which is taken follows from the structure and the number of threads; it
 //! does not show. Where neighbouring rows have entries in neighbouring columns, as on grids and in
 //! bands, new rows are written nearly in order ([`direct`]). Elsewhere each entry would touch lines
-//! of memory that no cache has, so entries are dealt into blocks of new rows first ([`dealt`]): that
-//! moves 14 bytes of each entry one time more, of which 2 are in memory that is needed for it alone.
+//! of memory that no cache has, so entries are dealt into blocks of new rows first ([`dealt`]):
+//! that moves 14 bytes of each entry one time more, of which 2 are in memory that is needed for it
+//! alone.
 
 mod dealt;
 mod direct;

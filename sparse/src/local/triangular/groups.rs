@@ -7,8 +7,8 @@ use sparsefuse_runtime::{Error, reserve};
 /// The most rows of a group.
 pub(super) const LARGEST: u8 = 4;
 
-/// Entries of a row, on the average, from which on groups pay; of shorter rows the processor works on
-/// several at a time by itself.
+/// Entries of a row, on the average, from which on groups pay; of shorter rows the processor works
+/// on several at a time by itself.
 const LONG: usize = 24;
 
 /// The row at a place of a sweep.
@@ -21,8 +21,8 @@ pub(super) fn in_sweep(triangle: Triangle, n_rows: usize, place: usize) -> usize
 }
 
 /// The lengths of groups of rows, in the order of a sweep, of which each has the columns of the one
-/// before and that row itself, as the unknowns of one node of a finite element mesh have. Empty where
-/// groups have less than two rows on average, or rows are short.
+/// before and that row itself, as the unknowns of one node of a finite element mesh have. Empty
+/// where groups have less than two rows on average, or rows are short.
 pub(super) fn groups<T>(own: &LocalRows<T>, triangle: Triangle) -> Result<Vec<u8>, Error> {
     let n_rows = own.pos.len() - 1;
     let columns = |row: usize| &own.crd[own.pos[row] as usize..own.pos[row + 1] as usize];

@@ -1,9 +1,9 @@
 //! Triangular systems on the rows of one rank.
 //!
-//! A row needs those that its columns name, so a sweep goes through the rows in order. Threads share it
-//! in sections of neighbouring rows, each of which waits where it needs another one ([`Plan`]). The
-//! terms of a row are subtracted in one fixed order, that of the columns from afar towards the
-//! diagonal; so the bits of a solution do not depend on threads.
+//! A row needs those that its columns name, so a sweep goes through the rows in order. Threads
+//! share it in sections of neighbouring rows, each of which waits where it needs another one
+//! ([`Plan`]). The terms of a row are subtracted in one fixed order, that of the columns from afar
+//! towards the diagonal; so the bits of a solution do not depend on threads.
 
 mod groups;
 mod parts;
@@ -69,8 +69,8 @@ pub(crate) struct LocalTriangle<T> {
     own: Range<usize>,
     triangle: Triangle,
     diagonal: Diagonal,
-    /// The lengths of groups of rows ([`groups()`]) in the order of the sweep; empty where rows have
-    /// little in common.
+    /// The lengths of groups of rows ([`groups()`]) in the order of the sweep; empty where rows
+    /// have little in common.
     groups: Arc<[u8]>,
     /// How threads share the sweep, if they do.
     plan: Option<Arc<Plan>>,
@@ -115,8 +115,8 @@ impl<T: Field> LocalTriangle<T> {
         })
     }
 
-    /// From the triangle of the rows `own` without its diagonal, whose entries stand in the order of
-    /// the sweep, with global columns; and the inverse of the diagonal, or ones.
+    /// From the triangle of the rows `own` without its diagonal, whose entries stand in the order
+    /// of the sweep, with global columns; and the inverse of the diagonal, or ones.
     pub(crate) fn of_triangle(
         (own, needed): (Range<usize>, &[u32]),
         triangle: Triangle,

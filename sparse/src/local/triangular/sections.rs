@@ -1,12 +1,13 @@
 //! How a sweep is cut for threads: into steps of neighbouring rows, and sections of steps.
 //!
-//! Rows keep their order, so a thread reads a triangle as one thread alone does. What decides is where
-//! the cuts are: a section can run beside the one before it if its first rows need none of the last
-//! rows before them, as the lines of a grid do, and the planes. So cuts are where all entries that
-//! reach across them reach far. How large sections should be depends on the matrix: all sizes are tried
-//! on a model of the threads, and if none is worthwhile there are no sections.
+//! Rows keep their order, so a thread reads a triangle as one thread alone does. What decides is
+//! where the cuts are: a section can run beside the one before it if its first rows need none of
+//! the last rows before them, as the lines of a grid do, and the planes. So cuts are where all
+//! entries that reach across them reach far. How large sections should be depends on the matrix:
+//! all sizes are tried on a model of the threads, and if none is worthwhile there are no sections.
 //!
-//! Invariant: each row of a step needs rows before it in the step, or rows of steps that the step needs.
+//! Invariant: each row of a step needs rows before it in the step, or rows of steps that the step
+//! needs.
 
 use super::Triangle;
 use super::groups::in_sweep;
@@ -19,10 +20,12 @@ use std::ops::Range;
 /// Rows and entries of a step: about a microsecond of work, ten times what it costs to begin one.
 const STEP: u64 = 512;
 
-/// Rows and entries of a triangle from which on threads share it: for a quarter of a millisecond of work.
+/// Rows and entries of a triangle from which on threads share it: for a quarter of a millisecond of
+/// work.
 const SHARED: u64 = 1 << 17;
 
-/// What the model adds for a step, and for waiting for a step of another section, in rows and entries.
+/// What the model adds for a step, and for waiting for a step of another section, in rows and
+/// entries.
 const BEGIN: u64 = 40;
 const WAIT: u64 = 60;
 
@@ -40,8 +43,8 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// How several threads share the sweep of a triangle with these groups; `None` where one thread is
-    /// about as fast, and where a row needs itself or a later one.
+    /// How several threads share the sweep of a triangle with these groups; `None` where one thread
+    /// is about as fast, and where a row needs itself or a later one.
     pub(super) fn of<T>(
         own: &LocalRows<T>,
         triangle: Triangle,
@@ -131,8 +134,8 @@ impl<T> Rows<'_, T> {
     }
 
     /// For each place, the logarithm of the length of the shortest entry that reaches across a cut
-    /// before it: of one from a row at or behind the cut to a row before it. `None` where a row needs
-    /// itself or a later one.
+    /// before it: of one from a row at or behind the cut to a row before it. `None` where a row
+    /// needs itself or a later one.
     fn strengths(&self) -> Result<Option<Vec<u8>>, Error> {
         const LONGEST: usize = 32;
         let mut strengths = try_collect(repeat_n(LONGEST as u8, self.len() + 1))?;
@@ -153,8 +156,8 @@ impl<T> Rows<'_, T> {
     }
 }
 
-/// Cuts `0..len` into parts of about the cost `wanted`, at most twice that where the best place for a
-/// cut says so: where it is strongest, and among equals as late as possible.
+/// Cuts `0..len` into parts of about the cost `wanted`, at most twice that where the best place for
+/// a cut says so: where it is strongest, and among equals as late as possible.
 fn cuts(len: usize, wanted: u64, cost_before: impl Fn(usize) -> u64, strengths: &[u8]) -> Vec<u32> {
     let mut cuts = vec![0];
     let mut start = 0;
@@ -255,7 +258,8 @@ impl Steps {
     }
 
     /// The ends of sections with which threads are fastest, the largest of which that are about as
-    /// fast; `None` if threads are not worthwhile. `strengths` are those of the cuts before the steps.
+    /// fast; `None` if threads are not worthwhile. `strengths` are those of the cuts before the
+    /// steps.
     fn best_ends(&self, strengths: &[u8], threads: usize) -> Option<Vec<u32>> {
         let mut before = vec![0];
         for &cost in &self.costs {

@@ -1,7 +1,7 @@
 //! The work on each row of a triangle, by one thread or by several that share the vector.
 //!
-//! The terms of a row are subtracted in the order in which its entries stand, whatever rows are worked
-//! on beside it.
+//! The terms of a row are subtracted in the order in which its entries stand, whatever rows are
+//! worked on beside it.
 #![expect(
     unsafe_code,
     reason = "threads read and write different elements of one vector"
@@ -75,8 +75,9 @@ impl<T: Field> Parts<T> {
             let (places, groups) = (plan.places(step), plan.groups_of(step, groups));
             // SAFETY: each row is in one step, which writes its element and no other one. It reads
             // those of rows that it needs, which are in the same step or in steps that this one
-            // needs, by the invariant of `Plan`; so they have ended, by that of `Sections`, and what
-            // they wrote is seen. `LocalTriangle` makes another plan when the structure changes.
+            // needs, by the invariant of `Plan`; so they have ended, by that of `Sections`, and
+            // what they wrote is seen. `LocalTriangle` makes another plan when the structure
+            // changes.
             unsafe { self.solve_places(places, triangle, groups, &x) };
         });
     }
@@ -131,8 +132,9 @@ impl<T: Field> Parts<T> {
         unsafe { x.set(row, self.scaled(row, rest)) };
     }
 
-    /// The rows of a group, beginning with the one at a place of the sweep: each reads an element of
-    /// `x` where the first does, and then needs those before it. The terms of a row keep their order.
+    /// The rows of a group, beginning with the one at a place of the sweep: each reads an element
+    /// of `x` where the first does, and then needs those before it. The terms of a row keep their
+    /// order.
     ///
     /// # Safety
     /// As for [`Parts::solve_places`].

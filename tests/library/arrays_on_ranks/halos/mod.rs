@@ -54,8 +54,8 @@ fn of_cube<const N: usize>() -> (impl Fn() -> Array<f64, 3>, impl Fn(&mut Array<
     (start, |u: &mut Array<f64, 3>| *u = cube(u))
 }
 
-/// The sizes and the settings of the issue that asked for it: two rows but for the columns at either
-/// side, and a plane.
+/// The sizes and the settings of the issue that asked for it: two rows but for the columns at
+/// either side, and a plane.
 #[test]
 fn real_stencils_send_their_halos_and_nothing_else() {
     for ranks in [2, 4, 8] {
@@ -86,8 +86,8 @@ fn stencils_are_planned_on_thousands_of_ranks() {
         assert_eq!(planned(rank, 256), ((2, 4 * row), (2, 2 * plane)), "{rank}");
     }
     assert_eq!(planned(0, 256), ((1, 2 * row), (1, plane)));
-    // One row of the star a rank, which two neighbours at either side need; of the planes of the cube
-    // there are 256, on every 16th rank.
+    // One row of the star a rank, which two neighbours at either side need; of the planes of the
+    // cube there are 256, on every 16th rank.
     for rank in [4, 2047, 4091] {
         assert_eq!(planned(rank, 4096).0, (4, 4 * row), "{rank}");
     }
@@ -112,8 +112,8 @@ fn neighbours_of(u: &Grid) -> Grid {
     inner(u, -1, 0) + inner(u, 1, 0) + inner(u, 0, -1) + inner(u, 0, 1)
 }
 
-/// Two fields that depend on each other, and a coefficient that stays: one message for both fields, and
-/// none for the coefficient but the first.
+/// Two fields that depend on each other, and a coefficient that stays: one message for both fields,
+/// and none for the coefficient but the first.
 #[test]
 fn the_fields_of_a_step_share_a_message_and_what_stays_is_sent_once() {
     let (n, m) = (600, 500);
@@ -149,7 +149,8 @@ fn the_fields_of_a_step_share_a_message_and_what_stays_is_sent_once() {
     }
 }
 
-/// What `explain` says of the messages and the bytes of a window, and how many stores got a new version.
+/// What `explain` says of the messages and the bytes of a window, and how many stores got a new
+/// version.
 fn explained(runtime: &Runtime) -> ((u64, u64), usize) {
     let text = runtime.explain();
     let mut sent = (0, 0);
@@ -164,8 +165,8 @@ fn explained(runtime: &Runtime) -> ((u64, u64), usize) {
 }
 
 /// Sweeps in place that need rows of neighbours as the sweep before has left them: one message to a
-/// neighbour for all of a window, with a row for each sweep; and a single sweep. So it is sent, planned and
-/// explained, and each window writes a new version of the array.
+/// neighbour for all of a window, with a row for each sweep; and a single sweep. So it is sent,
+/// planned and explained, and each window writes a new version of the array.
 #[test]
 fn sweeps_of_a_window_share_a_message_of_a_row_each() {
     let (n, m) = (600, 500);
@@ -195,8 +196,8 @@ fn sweeps_of_a_window_share_a_message_of_a_row_each() {
     }
 }
 
-/// An array that is written is sent anew, also where only a part has changed, and also if the program
-/// still reads what was there before.
+/// An array that is written is sent anew, also where only a part has changed, and also if the
+/// program still reads what was there before.
 #[test]
 fn what_is_written_is_sent_anew() {
     let bits = |ranks: usize, fusion: bool| {
@@ -241,8 +242,8 @@ fn fill(runtime: &Runtime) -> Vec<Room<bool>> {
     full
 }
 
-/// One rank lacks memory for a field whose halo would share a message with that of another: what is made
-/// of the other is there, with its bits.
+/// One rank lacks memory for a field whose halo would share a message with that of another: what is
+/// made of the other is there, with its bits.
 #[test]
 fn a_field_that_one_rank_lacks_does_not_spoil_the_halo_of_another() {
     let shape = [48, 12];
@@ -281,8 +282,8 @@ fn a_field_that_one_rank_lacks_does_not_spoil_the_halo_of_another() {
     }
 }
 
-/// One rank lacks memory for a new version of an array: the array fails on all ranks, and what else there
-/// is does not.
+/// One rank lacks memory for a new version of an array: the array fails on all ranks, and what else
+/// there is does not.
 #[test]
 fn a_version_that_one_rank_lacks_fails_on_all() {
     let shape = [48, 12];
