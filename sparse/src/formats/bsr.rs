@@ -11,7 +11,6 @@
 //! another rank, it fetches the columns when it needs them.
 
 use crate::assembly::{self, ASSEMBLE, Positions, Structure};
-use crate::exchange::check_runtime;
 use crate::exchange::layout::RowLayout;
 use crate::exchange::own_rows::structure_at;
 use crate::formats::csr::Csr;
@@ -228,20 +227,6 @@ impl<T: Numeric> Bsr<T> {
     #[must_use]
     pub fn bytes_of_product(&self) -> Option<usize> {
         self.vals.store().bytes_of_pass()
-    }
-
-    /// The same blocks with other values, one for each entry, row by row of the matrix.
-    ///
-    /// # Errors
-    ///
-    /// If there are not as many values as entries, or they are another runtime's.
-    pub fn with_values(&self, vals: Vector<T>) -> Result<Self, Error> {
-        check_runtime("with_values", self.runtime(), vals.runtime())?;
-        if vals.len() != self.nnz() {
-            let (expected, found) = (Shape::new(&[self.nnz()]), Shape::new(&[vals.len()]));
-            return Err(Error::shape("with_values", expected, found));
-        }
-        Ok(self.with_own_values(vals.contiguous()?))
     }
 
     /// The same with values that are a whole store, one for each entry.

@@ -7,7 +7,6 @@
 
 use crate::assembly::{self, ASSEMBLE, Positions, Stores, triplets};
 use crate::exchange::adjoint::AdjointProduct;
-use crate::exchange::check_runtime;
 use crate::exchange::ghosts::{Ghosts, distinct};
 use crate::exchange::layout::RowLayout;
 use crate::exchange::own_rows::{HeldRows, OwnRows};
@@ -303,30 +302,6 @@ impl<T: Numeric> Csr<T> {
     /// The three stores of the matrix.
     pub(crate) fn stores(&self) -> [&StoreHandle; 3] {
         [&self.pos, &self.crd, self.vals.store()]
-    }
-
-    /// The same structure with other values, one for each stored entry.
-    ///
-    /// # Errors
-    ///
-    /// If there are not as many values as entries, or they are another runtime's.
-    pub fn with_values(&self, vals: Vector<T>) -> Result<Self, Error> {
-        check_runtime("with_values", self.runtime(), vals.runtime())?;
-        if vals.len() != self.nnz() {
-            let expected = Shape::new(&[self.nnz()]);
-            return Err(Error::shape(
-                "with_values",
-                expected,
-                Shape::new(&[vals.len()]),
-            ));
-        }
-        Ok(Self {
-            vals: vals.contiguous()?,
-            adjoint: Arc::default(),
-            adjoint_product: Arc::default(),
-            inspected: Arc::default(),
-            ..self.clone()
-        })
     }
 
     /// The conjugate transpose, made when it is first asked for and kept with this matrix and its

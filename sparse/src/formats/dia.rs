@@ -8,7 +8,6 @@
 //! one elementwise task, as of a [`Csr`].
 
 use crate::assembly::{self, ASSEMBLE, Positions, Structure};
-use crate::exchange::check_runtime;
 use crate::exchange::layout::RowLayout;
 use crate::formats::csr::Csr;
 use crate::formats::eager::eager;
@@ -254,20 +253,6 @@ impl<T: Numeric> Dia<T> {
     #[must_use]
     pub fn bytes_of_product(&self) -> Option<usize> {
         self.vals.store().bytes_of_pass()
-    }
-
-    /// The same diagonals with other values, one for each entry, row by row.
-    ///
-    /// # Errors
-    ///
-    /// If there are not as many values as entries, or they are another runtime's.
-    pub fn with_values(&self, vals: Vector<T>) -> Result<Self, Error> {
-        check_runtime("with_values", self.runtime(), vals.runtime())?;
-        if vals.len() != self.nnz() {
-            let (expected, found) = (Shape::new(&[self.nnz()]), Shape::new(&[vals.len()]));
-            return Err(Error::shape("with_values", expected, found));
-        }
-        Ok(self.with_own_values(vals.contiguous()?))
     }
 
     /// The same with values that are a whole store, one for each entry.

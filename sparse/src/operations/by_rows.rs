@@ -1,4 +1,4 @@
-//! What the other formats can do by way of their rows: products, and operations on their values.
+//! What the other formats can do by way of their rows: products, and sums along an axis.
 //!
 //! Each format makes its row format at the first product and keeps it, so a product is one task of
 //! a [`Csr`], which fuses, has its bits and makes no conversion.
@@ -10,7 +10,7 @@ use crate::formats::coo::Coo;
 use crate::formats::csc::Csc;
 use crate::formats::csr::Csr;
 use crate::formats::dia::Dia;
-use sparsefuse_dense::{ArrayOperand, ScalarOperand, Vector};
+use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::Error;
 
@@ -82,76 +82,10 @@ products! {
     Bsr: "by way of [`Bsr::to_csr`], which the first product makes and keeps.";
 }
 
-/// What formats over values row by row do with them, and with their rows.
-macro_rules! values {
+/// The sums of formats over values row by row.
+macro_rules! sums {
     ($($matrix:ident)*) => {$(
         impl<T: Numeric> $matrix<T> {
-            /// The matrix with every entry multiplied by a number, or by a scalar, which need not
-            /// be known yet. One elementwise task; the structure is shared.
-            ///
-            /// # Panics
-            ///
-            #[doc = concat!("With the error that [`", stringify!($matrix), "::try_scale`] returns.")]
-            #[must_use]
-            #[track_caller]
-            pub fn scale(&self, factor: impl ScalarOperand<T> + ArrayOperand<T, 1>) -> Self {
-                expect(self.try_scale(factor))
-            }
-
-            #[doc = concat!("As [`", stringify!($matrix), "::scale`].")]
-            ///
-            /// # Errors
-            ///
-            /// If the scalar belongs to another runtime.
-            pub fn try_scale(
-                &self,
-                factor: impl ScalarOperand<T> + ArrayOperand<T, 1>,
-            ) -> Result<Self, Error> {
-                Ok(self.with_own_values(self.values().try_mul(factor)?))
-            }
-
-            /// The matrix with every entry divided by a number, or by a scalar: what `&a / 2.0`
-            /// does.
-            ///
-            /// # Errors
-            ///
-            /// If the scalar belongs to another runtime.
-            pub fn try_divide(
-                &self,
-                divisor: impl ScalarOperand<T> + ArrayOperand<T, 1>,
-            ) -> Result<Self, Error> {
-                Ok(self.with_own_values(self.values().try_div(divisor)?))
-            }
-
-            /// The matrix with the sign of every entry changed: what `-&a` does.
-            ///
-            /// # Errors
-            ///
-            /// If nothing has written the values.
-            pub fn try_neg(&self) -> Result<Self, Error> {
-                Ok(self.with_own_values(self.values().try_neg()?))
-            }
-
-            /// The complex conjugate. One task.
-            ///
-            /// # Panics
-            ///
-            #[doc = concat!("With the error that [`", stringify!($matrix), "::try_conj`] returns.")]
-            #[must_use]
-            #[track_caller]
-            pub fn conj(&self) -> Self {
-                expect(self.try_conj())
-            }
-
-            #[doc = concat!("As [`", stringify!($matrix), "::conj`].")]
-            ///
-            /// # Errors
-            ///
-            /// If nothing has written the values.
-            pub fn try_conj(&self) -> Result<Self, Error> {
-                Ok(self.with_own_values(self.values().try_conj()?))
-            }
-
             /// The sums along an axis, as [`Csr::sum_axis`]: 1 for those of the rows, 0 for those
             /// of the columns. The sum of all entries is that of the values.
             ///
@@ -176,4 +110,4 @@ macro_rules! values {
     )*};
 }
 
-values!(Dia Bsr);
+sums!(Dia Bsr);

@@ -1,4 +1,4 @@
-//! Products with diagonal matrices, and other new values for the entries of a matrix.
+//! Other values for the entries of a matrix: scaled, or products with diagonal matrices.
 //!
 //! The structure is shared with the old matrix; what an entry becomes depends on its own value and
 //! place, so each rank makes its own, on all threads.
@@ -7,7 +7,9 @@ use super::beside::{rows_at_columns, rows_of};
 use super::expect;
 use crate::exchange::check_runtime;
 use crate::exchange::own_rows::OwnRows;
+use crate::formats::bsr::Bsr;
 use crate::formats::csr::Csr;
+use crate::formats::dia::Dia;
 use crate::formats::eager::eager;
 use crate::local::parallel::{self, Threads};
 use crate::local::rows::Rows;
@@ -16,9 +18,95 @@ use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Shape};
 use std::ops::Range;
 
-impl<T: Numeric> Csr<T> {
-    /// The matrix with every entry multiplied by a number, or by a scalar, which need not be known
-    /// yet.
+/// What formats whose values lie row by row do with them, and an example of [`Csr::scale`].
+macro_rules! values {
+    ($($(#[$example:meta])* $matrix:ident)*) => {$(
+        impl<T: Numeric> $matrix<T> {
+            /// The same structure with other values, one for each stored entry, row by row.
+            ///
+            /// # Errors
+            ///
+            /// If there are not as many values as entries, or they are another runtime's.
+            pub fn with_values(&self, vals: Vector<T>) -> Result<Self, Error> {
+                check_runtime("with_values", self.runtime(), vals.runtime())?;
+                if vals.len() != self.nnz() {
+                    let (expected, found) = (Shape::new(&[self.nnz()]), Shape::new(&[vals.len()]));
+                    return Err(Error::shape("with_values", expected, found));
+                }
+                Ok(self.with_own_values(vals.contiguous()?))
+            }
+
+            /// The matrix with every entry multiplied by a number, or by a scalar, which need not
+            /// be known yet. One elementwise task; the structure is shared.
+            $(#[$example])*
+            ///
+            /// # Panics
+            ///
+            #[doc = concat!("With the error that [`", stringify!($matrix), "::try_scale`] returns.")]
+            #[must_use]
+            #[track_caller]
+            pub fn scale(&self, factor: impl ScalarOperand<T> + ArrayOperand<T, 1>) -> Self {
+                expect(self.try_scale(factor))
+            }
+
+            #[doc = concat!("As [`", stringify!($matrix), "::scale`].")]
+            ///
+            /// # Errors
+            ///
+            /// If the scalar belongs to another runtime.
+            pub fn try_scale(
+                &self,
+                factor: impl ScalarOperand<T> + ArrayOperand<T, 1>,
+            ) -> Result<Self, Error> {
+                Ok(self.with_own_values(self.values().try_mul(factor)?))
+            }
+
+            /// The matrix with every entry divided by a number, or by a scalar, which need not be
+            /// known yet: what `&a / 2.0` does.
+            ///
+            /// # Errors
+            ///
+            /// If the scalar belongs to another runtime.
+            pub fn try_divide(
+                &self,
+                divisor: impl ScalarOperand<T> + ArrayOperand<T, 1>,
+            ) -> Result<Self, Error> {
+                Ok(self.with_own_values(self.values().try_div(divisor)?))
+            }
+
+            /// The matrix with the sign of every entry changed: what `-&a` does.
+            ///
+            /// # Errors
+            ///
+            /// If nothing has written the values.
+            pub fn try_neg(&self) -> Result<Self, Error> {
+                Ok(self.with_own_values(self.values().try_neg()?))
+            }
+
+            /// The complex conjugate. One task.
+            ///
+            /// # Panics
+            ///
+            #[doc = concat!("With the error that [`", stringify!($matrix), "::try_conj`] returns.")]
+            #[must_use]
+            #[track_caller]
+            pub fn conj(&self) -> Self {
+                expect(self.try_conj())
+            }
+
+            #[doc = concat!("As [`", stringify!($matrix), "::conj`].")]
+            ///
+            /// # Errors
+            ///
+            /// If nothing has written the values.
+            pub fn try_conj(&self) -> Result<Self, Error> {
+                Ok(self.with_own_values(self.values().try_conj()?))
+            }
+        }
+    )*};
+}
+
+values! {
     ///
     /// ```
     /// use sparsefuse_dense::{ArrayOperand, ScalarOperand, Vector};
@@ -32,50 +120,12 @@ impl<T: Numeric> Csr<T> {
     /// assert_eq!((&a * (&x * 2.0)).to_vec()?, [4.0, 10.0]);
     /// # Ok::<(), sparsefuse_sparse::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Csr::try_scale`] returns.
-    #[must_use]
-    #[track_caller]
-    pub fn scale(&self, factor: impl ScalarOperand<T> + ArrayOperand<T, 1>) -> Self {
-        expect(self.try_scale(factor))
-    }
+    Csr
+    Dia
+    Bsr
+}
 
-    /// As [`Csr::scale`].
-    ///
-    /// # Errors
-    ///
-    /// If the scalar belongs to another runtime.
-    pub fn try_scale(
-        &self,
-        factor: impl ScalarOperand<T> + ArrayOperand<T, 1>,
-    ) -> Result<Self, Error> {
-        Ok(self.with_own_values(self.values().try_mul(factor)?))
-    }
-
-    /// The matrix with every entry divided by a number, or by a scalar, which need not be known
-    /// yet: what `&a / 2.0` does.
-    ///
-    /// # Errors
-    ///
-    /// If the scalar belongs to another runtime.
-    pub fn try_divide(
-        &self,
-        divisor: impl ScalarOperand<T> + ArrayOperand<T, 1>,
-    ) -> Result<Self, Error> {
-        Ok(self.with_own_values(self.values().try_div(divisor)?))
-    }
-
-    /// The matrix with the sign of every entry changed: what `-&a` does.
-    ///
-    /// # Errors
-    ///
-    /// If nothing has written the values.
-    pub fn try_neg(&self) -> Result<Self, Error> {
-        Ok(self.with_own_values(self.values().try_neg()?))
-    }
-
+impl<T: Numeric> Csr<T> {
     /// The matrix `D A`: row `i` times `factors[i]`.
     ///
     /// ```
