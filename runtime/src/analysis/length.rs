@@ -144,7 +144,7 @@ impl Length {
             }
             None => schedule.passing <= MOST_PASSING / 2,
         };
-        if !fits || schedule.groups.len() != 1 || self.capacity == self.most {
+        if !fits || schedule.fused.len() != 1 || self.capacity == self.most {
             return;
         }
         self.hits += 1;

@@ -100,7 +100,7 @@ pub(crate) fn analyse(
         elements: elements(window, &slots, cuts.ranks()),
         after: OnceLock::new(),
         alive: alive(window, &slots, cuts.ranks()),
-        groups: fused,
+        fused,
         slots,
         results,
         tasks: tasks.iter().map(note).collect(),

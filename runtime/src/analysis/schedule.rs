@@ -31,7 +31,7 @@ use std::sync::{Arc, OnceLock};
 #[derive(Debug)]
 pub(crate) struct Schedule {
     /// The fused tasks, in order.
-    pub(crate) groups: Vec<FusedTask>,
+    pub(crate) fused: Vec<FusedTask>,
     /// The runs of host tasks that may run side by side, in their order; none on several ranks.
     pub(crate) graphs: Vec<Graph>,
     /// The stores of the window as the analysis saw them, and behind them versions of some.
@@ -64,7 +64,7 @@ impl Schedule {
     /// host task does is not known, so it is enough.
     pub(crate) fn has_work(&self, least: usize) -> bool {
         let mut work = 0_usize;
-        for task in &self.groups {
+        for task in &self.fused {
             if task.host.is_some() {
                 return true;
             }
@@ -83,7 +83,7 @@ impl Schedule {
     /// The bytes of memory that some of its tasks ask for on this rank, if none is given back
     /// meanwhile.
     pub(crate) fn made_bytes(&self, tasks: Range<usize>) -> usize {
-        let outputs = self.groups[tasks].iter().flat_map(|task| &task.outputs);
+        let outputs = self.fused[tasks].iter().flat_map(|task| &task.outputs);
         let bytes = outputs.map(|output| {
             let size = self.slots[output.slot as usize].dtype.size();
             pool::taken(output.len, size)
@@ -99,7 +99,7 @@ impl Schedule {
 
     /// Lets kernels that are bound by arithmetic become native code.
     pub(crate) fn with_native(mut self, isa: Isa, toolchain: &Arc<Toolchain>) -> Self {
-        for task in &mut self.groups {
+        for task in &mut self.fused {
             let program = task.program.take();
             task.program = program.map(|program| program.with_native(&task.kernel, isa, toolchain));
         }

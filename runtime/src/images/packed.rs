@@ -69,8 +69,8 @@ impl PackedIndices {
     /// The ranges of the rows.
     fn ranges(&self) -> &[u64] {
         let skip = self.rows.start - self.ranges.rows.start;
-        // SAFETY: stores of ranges have element type u64 (`Body` checks types), and nothing writes
-        // a structure once it is assembled.
+        // SAFETY: stores of ranges have element type u64 (`Body` checks types), and
+        // an instance with a second handle, as this one has, is not written (`Frame::make_unique`).
         let all = unsafe { self.ranges.as_slice::<u64>() };
         &all[skip..=skip + self.rows.len()]
     }

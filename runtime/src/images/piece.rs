@@ -127,7 +127,7 @@ impl Piece {
         let local = local?;
         let plain = inspect.indices.as_ref().map_err(Clone::clone)?;
         let kept = inspect.ranges.as_ref().map_err(Clone::clone)?;
-        let ranges = unchecked_ranges(inspect, kept).expect("`localize` has looked at them");
+        let ranges = own_ranges(inspect, kept).expect("`localize` has looked at them");
         let entries = ranges[0] as usize..ranges[ranges.len() - 1] as usize;
         let own = own_elements(inspect);
         let boundary = boundary(inspect, ranges, local.as_ref(), &exchange);
@@ -231,7 +231,8 @@ impl Piece {
         let skip = self.rows.start - self.ranges.rows.start;
         let pos = self.ranges.to_read().cast::<u64>().wrapping_add(skip);
         // SAFETY: `checked_ranges` and `localize` have checked that both instances hold the rows
-        // and entries of the piece; nothing writes a structure once it is assembled.
+        // and entries of the piece; what has a second handle, as they have here, is not written
+        // (`Frame::make_unique`).
         unsafe {
             PlainRows {
                 pos: std::slice::from_raw_parts(pos, self.rows.len() + 1),
@@ -308,7 +309,7 @@ impl Piece {
 
 /// The ranges of this rank's rows, checked: they never decrease.
 fn checked_ranges<'a>(inspect: &Inspect<'a>) -> Result<&'a [u64], Error> {
-    let ranges = unchecked_ranges(inspect, inspect.ranges.as_ref().map_err(Clone::clone)?);
+    let ranges = own_ranges(inspect, inspect.ranges.as_ref().map_err(Clone::clone)?);
     // Without a branch for each of them.
     let ascend = |all: bool, pair: &[u64]| all & (pair[0] <= pair[1]);
     let is_valid = ranges.is_some_and(|ranges| ranges.windows(2).fold(true, ascend));
@@ -336,10 +337,10 @@ fn decrease(first_row: usize, ranges: &[u64]) -> Error {
     Error::argument("gather", "ranges that never decrease", found)
 }
 
-/// The ranges of this rank's rows, if they are all there.
-fn unchecked_ranges<'a>(inspect: &Inspect<'_>, ranges: &'a Instance) -> Option<&'a [u64]> {
-    // SAFETY: stores of ranges have element type u64 (`Body` checks types), and nothing writes a
-    // structure once it is assembled.
+/// The ranges of this rank's rows, in whatever order, if they are all there.
+fn own_ranges<'a>(inspect: &Inspect<'_>, ranges: &'a Instance) -> Option<&'a [u64]> {
+    // SAFETY: stores of ranges have element type u64 (`Body` checks types), and an
+    // instance with a second handle, as this one has, is not written (`Frame::make_unique`).
     let all = unsafe { ranges.as_slice::<u64>() };
     let first = inspect.rows.start.checked_sub(ranges.rows.start)?;
     all.get(first..first + inspect.rows.len() + 1)
@@ -357,8 +358,8 @@ fn own_elements(inspect: &Inspect<'_>) -> Range<usize> {
 fn localize(inspect: &Inspect<'_>) -> Result<Option<LocalIndices>, Error> {
     let ranges = checked_ranges(inspect)?;
     let plain = inspect.indices.as_ref().map_err(Clone::clone)?;
-    // SAFETY: stores of indices have element type u32 (`Body` checks types), and nothing writes a
-    // structure once it is assembled.
+    // SAFETY: stores of indices have element type u32 (`Body` checks types), and an
+    // instance with a second handle, as this one has, is not written (`Frame::make_unique`).
     let all = unsafe { plain.as_slice::<u32>() };
     let (first, last) = (ranges[0] as usize, ranges[ranges.len() - 1] as usize);
     let skip = first.checked_sub(plain.rows.start);

@@ -94,7 +94,7 @@ pub(super) fn run(
         if let Some(number) = alone {
             let mut running = Running {
                 number: first + number,
-                task: &schedule.groups[first + number],
+                task: &schedule.fused[first + number],
                 window,
                 schedule,
                 frame,
@@ -118,7 +118,7 @@ pub(super) fn run(
             teams: Vec::new(),
             is_quick: false,
         };
-        let place = Place {
+        let shared = Shared {
             first,
             at_once,
             schedule,
@@ -130,7 +130,7 @@ pub(super) fn run(
             pool: context.pool,
             alone: Workers::alone(),
         };
-        order = place.run(board);
+        order = shared.run(board);
     }
 }
 
@@ -152,13 +152,13 @@ fn wants_all_threads(
 
 /// How many threads a task said that it needs.
 fn threads_of(number: usize, (schedule, window): (&Schedule, &Window)) -> Option<usize> {
-    let task = schedule.tasks[schedule.groups[number].group.tasks.start].number;
+    let task = schedule.tasks[schedule.fused[number].group.tasks.start].number;
     window.host(task).and_then(|host| host.threads)
 }
 
 /// Whether the function of a task has a variant for one thread.
 fn has_serial(number: usize, (schedule, window): (&Schedule, &Window)) -> bool {
-    let task = schedule.tasks[schedule.groups[number].group.tasks.start].number;
+    let task = schedule.tasks[schedule.fused[number].group.tasks.start].number;
     window.host(task).is_some_and(|host| host.serial.is_some())
 }
 
@@ -181,7 +181,7 @@ fn own(
 }
 
 fn body_of<'w>(number: usize, schedule: &Schedule, window: &'w Window) -> &'w Arc<Body> {
-    let task = &schedule.groups[number];
+    let task = &schedule.fused[number];
     let number = schedule.tasks[task.group.tasks.start].number;
     window.body(&window.tasks[number])
 }
@@ -212,7 +212,7 @@ impl Board<'_, '_> {
 }
 
 /// What they share.
-struct Place<'a> {
+struct Shared<'a> {
     first: usize,
     /// How many tasks could run at once when it began.
     at_once: usize,
@@ -261,7 +261,7 @@ enum Next {
     Leave,
 }
 
-impl Place<'_> {
+impl Shared<'_> {
     /// Runs tasks until at most one is ready that could run, and none runs.
     fn run<'g>(&self, board: Board<'g, '_>) -> Order<'g> {
         let board = Mutex::new(board);
@@ -376,7 +376,7 @@ impl Place<'_> {
     }
 
     fn task(&self, number: usize) -> &FusedTask {
-        &self.schedule.groups[self.first + number]
+        &self.schedule.fused[self.first + number]
     }
 
     /// A task that could not begin.

@@ -61,7 +61,7 @@ impl Machine for Runs {
         failures: &mut Vec<Failure>,
     ) -> Result<(), Error> {
         // A part of a task that has a kernel takes part in its messages.
-        match running.schedule.groups[running.number].program {
+        match running.schedule.fused[running.number].program {
             Some(_) => running.compute(can_run, inputs, halos, failures),
             None => Ok(()),
         }

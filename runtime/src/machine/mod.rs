@@ -106,7 +106,7 @@ pub(crate) struct Context<'a> {
 fn run(schedule: &Schedule, window: &Window, frame: &mut Frame, context: &mut Context<'_>) {
     frame.load(window, schedule.slots.len());
     let mut next = 0;
-    while let Some(task) = schedule.groups.get(next) {
+    while let Some(task) = schedule.fused.get(next) {
         if task.host.is_some()
             && let Some(graph) = beside::graph(schedule, next, context)
         {

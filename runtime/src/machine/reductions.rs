@@ -43,7 +43,7 @@ pub(super) fn finish(
 ) {
     let mut number = 0;
     while let Some(Awaited { task, .. }) = frame.awaited.get(number) {
-        let task = &schedule.groups[*task];
+        let task = &schedule.fused[*task];
         let mut results = task.reductions.iter().map(|reduction| reduction.slot);
         if !results.any(|slot| is_wanted(&slot)) {
             number += 1;

@@ -194,11 +194,11 @@ impl Pool {
     /// Counts `bytes` more in use, unless that goes beyond the limit.
     fn count(&self, bytes: usize) -> Option<()> {
         // Relaxed: the counters publish nothing but themselves.
-        let before = self.in_use.fetch_add(bytes, Ordering::Relaxed);
-        let Some(now) = before.checked_add(bytes).filter(|&now| now <= self.limit) else {
-            self.in_use.fetch_sub(bytes, Ordering::Relaxed);
-            return None;
-        };
+        let counted = |now: usize| now.checked_add(bytes).filter(|&now| now <= self.limit);
+        let before = self
+            .in_use
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted);
+        let now = before.ok()? + bytes;
         self.peak.fetch_max(now, Ordering::Relaxed);
         Some(())
     }

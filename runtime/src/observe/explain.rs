@@ -29,7 +29,7 @@ pub(crate) fn text(schedule: &Schedule, regions: &Regions, cuts: &CutsTable) -> 
         };
         let _ = writeln!(out, "  t{number}: {region}{}", task_line(task, cuts));
     }
-    for (number, task) in schedule.groups.iter().enumerate() {
+    for (number, task) in schedule.fused.iter().enumerate() {
         group(&mut out, number, task, cuts);
     }
     out

@@ -47,7 +47,8 @@ pub(super) struct Stopping<'p, 'o, T> {
     last_true: f64,
     /// The residual's norm of the x that the method has stopped with, if that was a claim.
     last_claimed: Option<f64>,
-    /// A claim that leaves more than this part of the true residual at the last one is the last.
+    /// If a claim reduced the true residual by less than to this part of the last one, the method
+    /// stagnates.
     most_left: f64,
     history: Vec<f64>,
     /// The iterations of the checkpoint that the method was restarted from.
@@ -94,7 +95,8 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         let (mut stopping, mut x, r) = Self::start(method, a, b, options).await?;
         let first = match stopping.first() {
             Judgement::Iterate => Ok(r),
-            // What goes on to be saved has reached the limit.
+            // The claim did not hold, and with checkpoints a method at its limit goes on only to be
+            // saved.
             Judgement::Claim => match stopping.verify(&x).await {
                 Ok(()) => Err(StopReason::IterationLimit.into()),
                 Err(end) => Err(end),
@@ -173,7 +175,7 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         Ok((stopping, start.x, start.r))
     }
 
-    /// Whether to begin. What a checkpoint holds was to be gone on with.
+    /// Whether to begin. A solve that continues from a checkpoint is not judged anew.
     fn first(&mut self) -> Judgement {
         let norm = self.history[0];
         let is_new = self.iterations == 0;

@@ -205,8 +205,8 @@ impl<T: Numeric> Bsr<T> {
         self.vals.len()
     }
 
-    /// The values of the entries, row by row of the matrix, as those of [`Bsr::to_csr`]. Blocks one
-    /// after another has [`Bsr::to_parts`].
+    /// The values of the entries, row by row of the matrix, as those of [`Bsr::to_csr`];
+    /// [`Bsr::to_parts`] gives them block by block.
     #[must_use]
     pub fn values(&self) -> &Vector<T> {
         &self.vals

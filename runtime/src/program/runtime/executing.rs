@@ -139,7 +139,7 @@ impl Runtime {
         issuing.begin(&call);
         let schedule = issuing.schedule(config, self.rank());
         let pays = schedule.has_work(config.ahead_threshold);
-        let made = schedule.made_bytes(0..schedule.groups.len());
+        let made = schedule.made_bytes(0..schedule.fused.len());
         if pays && self.has_room(issuing, made) && self.give(issuing, &schedule, made) {
             return Ok(());
         }

@@ -61,7 +61,7 @@ impl Runtime {
             .issuing
             .last
             .iter()
-            .flat_map(|schedule| &schedule.groups);
+            .flat_map(|schedule| &schedule.fused);
         groups.map(|task| task.group.end).collect()
     }
 
