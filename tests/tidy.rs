@@ -33,7 +33,7 @@ const TESTING: (&str, &str) = ("testing", "sparsefuse-testing");
 const FRAME: (&str, &str) = ("examples/frame", "sparsefuse-frame");
 
 /// Where `unsafe` may be (a folder ends with `/`), and why.
-const UNSAFE: [(&str, &str); 36] = [
+const UNSAFE: [(&str, &str); 37] = [
     (
         "kernels/src/blocks/",
         "SIMD loops reach the rows of a block through pointers",
@@ -105,6 +105,10 @@ const UNSAFE: [(&str, &str); 36] = [
     (
         "runtime/src/memory/block.rs",
         "allocates the memory of stores",
+    ),
+    (
+        "runtime/src/memory/reserve.rs",
+        "tells the system how to back memory with pages",
     ),
     ("runtime/src/memory/counted.rs", "boxes that hold nothing"),
     (

@@ -127,8 +127,7 @@ macro_rules! binary_operations {
             Max max { Same | Nothing         | 1  | Call           | ordered    | maximum/try_maximum }
         }
         Reals: PlaneOps {
-            /// The angle of the point with the height `self` and the abscissa `other`, from -pi to
-            /// pi.
+            /// The angle of the point of height `self` and abscissa `other`, from -pi to pi.
             Atan2 atan2 { Same | Nothing     | 32 | Call           | reals      | atan2/try_atan2 }
             /// The square root of the sum of both squares, without overflow on the way.
             Hypot hypot { Same | Nothing     | 12 | Call           | reals      | hypot/try_hypot }

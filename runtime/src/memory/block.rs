@@ -23,7 +23,8 @@ use std::ptr::NonNull;
 /// Small blocks begin at a multiple of this: a cache line, and the widest vector register.
 const ALIGNMENT: usize = 64;
 /// Large blocks have at least this many bytes: a huge page.
-const HUGE_PAGE: usize = 2 << 20;
+pub(super) const HUGE_PAGE: usize = 2 << 20;
+
 /// A block from the system.
 #[derive(Debug)]
 pub(crate) struct Block {

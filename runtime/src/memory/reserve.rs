@@ -1,4 +1,15 @@
 //! Memory of the program that may be refused: errors in place of the end of the process.
+//!
+//! Arrays that a program gets as vectors, and what is assembled on the way to a matrix, are as large
+//! as what the pool holds. They ask for huge pages too (`block.rs`): each page of 4 KiB that is
+//! touched for the first time costs up to a microsecond, most of the time of a copy.
+#![cfg_attr(
+    target_os = "linux",
+    expect(
+        unsafe_code,
+        reason = "the system is told how to back memory with pages"
+    )
+)]
 
 use crate::error::{Error, ErrorKind};
 
@@ -12,7 +23,30 @@ pub fn reserve<T>(len: usize) -> Result<Vec<T>, Error> {
     let reserved = vector.try_reserve_exact(len);
     let wanted = len.saturating_mul(size_of::<T>());
     reserved.map_err(|_| ErrorKind::Refused { wanted })?;
+    #[cfg(target_os = "linux")]
+    ask_for_huge_pages(&mut vector);
     Ok(vector)
+}
+
+/// Asks for huge pages where a vector is large enough to have some of its own.
+#[cfg(target_os = "linux")]
+fn ask_for_huge_pages<T>(vector: &mut Vec<T>) {
+    use super::block::HUGE_PAGE;
+    use rustix::mm::Advice;
+
+    let room = vector.spare_capacity_mut();
+    let address = room.as_ptr().addr();
+    let before = address.next_multiple_of(HUGE_PAGE) - address;
+    let whole = size_of_val(room).saturating_sub(before) / HUGE_PAGE * HUGE_PAGE;
+    if whole == 0 {
+        return;
+    }
+    let first = room.as_mut_ptr().wrapping_byte_add(before);
+    // SAFETY: the pages from `first` on lie within the memory of the vector, and the advice changes
+    // neither what they hold nor who may use them.
+    let told = unsafe { rustix::mm::madvise(first.cast(), whole, Advice::LinuxHugepage) };
+    // Where the system has no huge pages to give, small ones do.
+    let _ = told;
 }
 
 /// As many bytes, all zero, in memory of the program.

@@ -77,11 +77,6 @@ twins! {
     abs try_abs(&self) -> Csr<T::Magnitude>;
     /// If nothing has written the values.
     { Ok(self.with_values_of(self.values().try_abs()?)) }
-
-    /// The complex conjugate. One task; [`Csr::adjoint`] transposes too.
-    conj try_conj(&self) -> Self;
-    /// If nothing has written the values.
-    { Ok(self.with_values_of(self.values().try_conj()?)) }
 }
 
 twins! {

@@ -83,7 +83,7 @@ macro_rules! values {
                 Ok(self.with_own_values(self.values().try_neg()?))
             }
 
-            /// The complex conjugate. One task.
+            /// The complex conjugate of every entry; `adjoint` transposes too. One task.
             ///
             /// # Panics
             ///
