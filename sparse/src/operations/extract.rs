@@ -310,22 +310,47 @@ impl<T: Numeric> Csr<T> {
         eager(OP, &[self], || {
             let numbers = NewNumbers::of(columns, self.n_cols(), self.nnz());
             let numbers = self.runtime().agree(numbers)?;
-            match numbers.next.is_empty() && numbers.ascend {
-                true => self.with_picked(columns.len(), |_, column, _| numbers.first(column)),
-                false => self.with_numbered(columns.len(), &numbers),
+            // What finds the number stands in the loops over the entries, without a branch in it.
+            match &numbers.first {
+                FirstNumbers::Table(table) => {
+                    let first = |column| Some(table[column as usize]).filter(|&n| n != NONE);
+                    self.with_numbered(columns.len(), &numbers, first)
+                }
+                FirstNumbers::List(list) => {
+                    let first = |column| {
+                        let place = list.binary_search_by_key(&column, |&(column, _)| column);
+                        Some(list[place.ok()?].1)
+                    };
+                    self.with_numbered(columns.len(), &numbers, first)
+                }
             }
         })
     }
 
-    /// The columns that have new numbers, which may be several.
-    fn with_numbered(&self, n_cols: usize, numbers: &NewNumbers) -> Result<Self, Error> {
+    /// The columns that have new numbers, the first of each of which `first` knows.
+    fn with_numbered(
+        &self,
+        n_cols: usize,
+        numbers: &NewNumbers,
+        first: impl Fn(u32) -> Option<u32> + Sync,
+    ) -> Result<Self, Error> {
+        if numbers.next.is_empty() {
+            return self.with_picked(n_cols, numbers.ascend, |_, column, _| first(column));
+        }
+        // All numbers of a column, ascending.
+        let of_column = |column| {
+            successors(first(column), |&number| {
+                Some(numbers.next[number as usize]).filter(|&next| next != NONE)
+            })
+        };
         let own = self.own_rows()?;
         let from = own.as_rows();
         let count = |part: Range<usize>, counts: &mut [u64]| {
             for (row, count) in part.zip(counts) {
                 let columns = from.columns(row).iter();
-                let of_each = columns.map(|&column| numbers.of_column(column).count() as u64);
-                *count = of_each.sum();
+                *count = columns
+                    .map(|&column| of_column(column).count() as u64)
+                    .sum();
             }
         };
         let fill = |part: Range<usize>, crd: &mut [u32], vals: &mut [T]| {
@@ -333,7 +358,7 @@ impl<T: Numeric> Csr<T> {
             for row in part {
                 let begin = at;
                 for (column, value) in from.row(row) {
-                    for number in numbers.of_column(column) {
+                    for number in of_column(column) {
                         (crd[at], vals[at]) = (number, value);
                         at += 1;
                     }
@@ -414,12 +439,14 @@ impl<T: Numeric> Csr<T> {
         n_cols: usize,
         pick: impl Fn(usize, u32, T) -> Option<u32> + Sync,
     ) -> Result<Self, Error> {
-        eager(op, &[self], || self.with_picked(n_cols, pick))
+        eager(op, &[self], || self.with_picked(n_cols, true, pick))
     }
 
+    /// The entries that `pick` gives a column, and whether columns ascend as before.
     fn with_picked(
         &self,
         n_cols: usize,
+        ascend: bool,
         pick: impl Fn(usize, u32, T) -> Option<u32> + Sync,
     ) -> Result<Self, Error> {
         let own = self.own_rows()?;
@@ -436,14 +463,18 @@ impl<T: Numeric> Csr<T> {
         let fill = |part: Range<usize>, crd: &mut [u32], vals: &mut [T]| {
             let mut at = 0;
             for row in part {
+                let begin = at;
                 for (column, value) in from.row(row) {
                     if at == crd.len() {
-                        return;
+                        break;
                     }
                     // What is not picked is overwritten: which entries are cannot be predicted.
                     let picked = pick(first + row, column, value);
                     (crd[at], vals[at]) = (picked.unwrap_or(column), value);
                     at += usize::from(picked.is_some());
+                }
+                if !ascend {
+                    sort_row(&mut crd[begin..at], &mut vals[begin..at]);
                 }
             }
             assert_eq!(
@@ -497,27 +528,6 @@ impl NewNumbers {
             first,
             next,
             ascend: columns.is_sorted(),
-        })
-    }
-
-    fn first(&self, column: u32) -> Option<u32> {
-        match &self.first {
-            FirstNumbers::Table(first) => {
-                let number = first[column as usize];
-                (number != NONE).then_some(number)
-            }
-            FirstNumbers::List(first) => {
-                let place = first.binary_search_by_key(&column, |&(column, _)| column);
-                place.ok().map(|place| first[place].1)
-            }
-        }
-    }
-
-    /// All numbers of a column, ascending.
-    fn of_column(&self, column: u32) -> impl Iterator<Item = u32> {
-        successors(self.first(column), |&number| {
-            let next = *self.next.get(number as usize)?;
-            (next != NONE).then_some(next)
         })
     }
 }
