@@ -127,12 +127,15 @@ impl<'a> Cursor<'a> {
     /// Appends the digits at the cursor to `value`, which wraps beyond 19 of them.
     #[inline]
     fn digits(&mut self, value: &mut u64) {
-        while let Some((eight, rest)) = self.bytes[self.at..].split_first_chunk::<8>() {
-            let Some(parsed) = eight_digits(u64::from_le_bytes(*eight)) else {
-                break;
-            };
-            *value = value.wrapping_mul(100_000_000).wrapping_add(parsed);
-            self.at = self.bytes.len() - rest.len();
+        while let Some(eight) = self.bytes[self.at..].first_chunk::<8>() {
+            let (n_digits, parsed) = leading_digits(u64::from_le_bytes(*eight));
+            *value = value
+                .wrapping_mul(POWERS_OF_TEN[n_digits])
+                .wrapping_add(parsed);
+            self.at += n_digits;
+            if n_digits < 8 {
+                return;
+            }
         }
         loop {
             let digit = self.peek().wrapping_sub(b'0');
@@ -325,19 +328,38 @@ fn significant_digits(text: &[u8]) -> usize {
     text[leading..].iter().filter(|&&byte| byte != b'.').count()
 }
 
-/// The value of eight ASCII digits, the first in the lowest byte; none if one is no digit.
+/// 10^n for up to eight digits.
+const POWERS_OF_TEN: [u64; 9] = [
+    1,
+    10,
+    100,
+    1_000,
+    10_000,
+    100_000,
+    1_000_000,
+    10_000_000,
+    100_000_000,
+];
+
+/// How many of eight bytes, the first of which is the lowest, are ASCII digits before one that is
+/// not, and the number that they are. All at once: numbers differ in length, so a loop over their
+/// digits ends where the processor does not expect it.
 #[inline]
-fn eight_digits(text: u64) -> Option<u64> {
+fn leading_digits(text: u64) -> (usize, u64) {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let digits = text ^ (ONES * 0x30);
-    // A byte above 9 carries into its high half when 6 is added, or has that half set already.
-    if (digits | digits.wrapping_add(ONES * 6)) & (ONES * 0xf0) != 0 {
-        return None;
-    }
+    // A byte above 9 carries into its high half when 6 is added, or has that half set already; up to
+    // the first such byte none carries into the next one.
+    let others = (digits | digits.wrapping_add(ONES * 6)) & (ONES * 0xf0);
+    let n_digits = (others.trailing_zeros() / 8) as usize;
+    // Digits end in the highest byte, behind zeros: two shifts, since one by 64 bits is none.
+    let unused = 8 * (8 - n_digits) as u32;
+    let digits = digits << (unused / 2) << (unused / 2);
     // Join neighbours: bytes to pairs, pairs to fours, fours to eight.
     let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
-    Some(fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff)
+    let all = fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff;
+    (n_digits, all)
 }
 
 #[inline]
@@ -422,19 +444,21 @@ mod tests {
             let mut cursor = Cursor::new(text.as_bytes());
             assert!(cursor.real(DType::F64).is_err(), "{text}");
         }
-        for bytes in [
-            *b"1234567/",
-            *b"1234567:",
-            *b"/2345678",
-            *b"1234\xff678",
-            *b"12345 78",
+    }
+
+    #[test]
+    fn digits_up_to_another_byte() {
+        for (bytes, digits) in [
+            (*b"1234567/", (7, 1_234_567)),
+            (*b"1234567:", (7, 1_234_567)),
+            (*b"/2345678", (0, 0)),
+            (*b"1234\xff678", (4, 1234)),
+            (*b"12345 78", (5, 12_345)),
+            (*b"1 \xff\xff\xff\xff\xff\xff", (1, 1)),
+            (*b"90817263", (8, 90_817_263)),
         ] {
-            assert_eq!(eight_digits(u64::from_le_bytes(bytes)), None);
+            assert_eq!(leading_digits(u64::from_le_bytes(bytes)), digits);
         }
-        assert_eq!(
-            eight_digits(u64::from_le_bytes(*b"90817263")),
-            Some(90_817_263)
-        );
     }
 
     proptest! {

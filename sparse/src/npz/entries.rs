@@ -30,11 +30,7 @@ pub(super) fn rows<T: Numeric>(
         let entries = pos[0] as usize..pos[rows.len()] as usize;
         let crd = array(archive, "indices", &[header.n_stored])?;
         let columns = 0..header.n_cols as i64;
-        let crd = try_collect(
-            indices(crd, entries.clone(), columns)?
-                .iter()
-                .map(|&it| it as u32),
-        )?;
+        let crd = indices(crd, entries.clone(), columns, narrow)?;
         let first = pos[0];
         let place = |k: usize| {
             let row = pos.partition_point(|&end| end <= first + k as i64) - 1;
@@ -73,7 +69,7 @@ fn of_columns<T: Numeric>(
     let n = header.n_cols;
     let pos = positions(archive, n, 0..n, header.n_stored)?;
     let rows = array(archive, "indices", &[header.n_stored])?;
-    let rows = narrow(indices(rows, share.clone(), 0..header.n_rows as i64)?)?;
+    let rows = indices(rows, share.clone(), 0..header.n_rows as i64, narrow)?;
     let cols = try_collect(share.clone().map(|k| owner(&pos, k) as u32))?;
     entries(array(archive, DATA, &[header.n_stored])?, share, rows, cols)
 }
@@ -93,11 +89,8 @@ fn of_coordinates<T: Numeric>(
                 return Err(coords.error("coordinates row by row", "column by column"));
             }
             let range = first + range.start..first + range.end;
-            narrow(indices(
-                coords,
-                range,
-                within.start as i64..within.end as i64,
-            )?)
+            let within = within.start as i64..within.end as i64;
+            indices(coords, range, within, narrow)
         };
         let rows = of(share.clone(), 0, rows)?;
         let cols = of(share.clone(), n_stored, cols)?;
@@ -106,7 +99,7 @@ fn of_coordinates<T: Numeric>(
     let of = |name: &str, within: Range<usize>| {
         let array = array(archive, name, &[n_stored])?;
         let within = within.start as i64..within.end as i64;
-        narrow(indices(array, share.clone(), within)?)
+        indices(array, share.clone(), within, narrow)
     };
     let (rows, cols) = (of("row", rows)?, of("col", cols)?);
     entries(data, share, rows, cols)
@@ -123,7 +116,7 @@ fn of_diagonals<T: Numeric>(
     let offsets = array(archive, "offsets", &[n_diagonals])?;
     // Diagonals may lie outside the matrix.
     let within = -(MAX_COLUMNS as i64)..MAX_COLUMNS as i64 + 1;
-    let offsets = indices(offsets, 0..n_diagonals, within)?;
+    let offsets = indices(offsets, 0..n_diagonals, within, |offset| offset)?;
     let is_by_columns = data.is_by_columns();
     let first = share.start;
     let place = |k: usize| {
@@ -177,7 +170,12 @@ fn of_blocks<T: Numeric>(
         false => share.start / of_block..share.end.div_ceil(of_block),
     };
     let crd = array(archive, "indices", &[n_blocks])?;
-    let crd = indices(crd, blocks.clone(), 0..(header.n_cols / width) as i64)?;
+    let crd = indices(
+        crd,
+        blocks.clone(),
+        0..(header.n_cols / width) as i64,
+        narrow,
+    )?;
     let (mut rows, mut cols) = (reserve(share.len())?, reserve(share.len())?);
     for k in share.clone() {
         let (block, row, column) = inside(k);
@@ -214,6 +212,7 @@ fn positions(
         member,
         wanted.start..wanted.end + 1,
         0..n_entries as i64 + 1,
+        |position| position,
     )?;
     if wanted.start == 0 && pos[0] != 0 {
         return Err(refuse(
@@ -243,9 +242,9 @@ fn owner(pos: &[i64], entry: usize) -> usize {
     pos.partition_point(|&end| end <= entry as i64) - 1
 }
 
-/// Indices that fit into 32 bits, as they do since they lie in a matrix.
-fn narrow(indices: Vec<i64>) -> Result<Vec<u32>, Error> {
-    try_collect(indices.iter().map(|&index| index as u32))
+/// An index in 32 bits, which it has since it lies in a matrix.
+fn narrow(index: i64) -> u32 {
+    index as u32
 }
 
 /// An array of these dimensions.

@@ -87,7 +87,7 @@ pub(super) fn read(archive: &Archive) -> Result<NpzHeader, Error> {
         let expected = "the numbers of rows and columns";
         return Err(shape.error(expected, format!("{} dimensions", shape.n_elements())));
     }
-    let shape = numbers::indices(shape, 0..2, 0..MAX_COLUMNS as i64 + 1)?;
+    let shape = numbers::indices(shape, 0..2, 0..MAX_COLUMNS as i64 + 1, |len| len)?;
     let data = archive.member(DATA)?;
     let field = match Numbers::of(data.descr()).map(|numbers| numbers.kind) {
         Some(Kind::Bool | Kind::Signed | Kind::Unsigned) => FieldKind::Integer,

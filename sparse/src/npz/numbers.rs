@@ -56,6 +56,30 @@ impl Numbers {
         })
     }
 
+    /// Gives each of these numbers to `take`. The usual types have a loop each, in which nothing
+    /// asks for the type again.
+    #[inline]
+    fn each<E>(self, bytes: &[u8], mut take: impl FnMut(Number) -> Result<(), E>) -> Result<(), E> {
+        let (fours, eights) = (bytes.as_chunks::<4>().0, bytes.as_chunks::<8>().0);
+        match (self.kind, self.size, self.is_big_endian) {
+            (Kind::Signed, 4, false) => fours
+                .iter()
+                .try_for_each(|&it| take(Number::Whole(i32::from_le_bytes(it).into()))),
+            (Kind::Signed, 8, false) => eights
+                .iter()
+                .try_for_each(|&it| take(Number::Whole(i64::from_le_bytes(it).into()))),
+            (Kind::Real, 4, false) => fours
+                .iter()
+                .try_for_each(|&it| take(Number::Real(f32::from_le_bytes(it).into()))),
+            (Kind::Real, 8, false) => eights
+                .iter()
+                .try_for_each(|&it| take(Number::Real(f64::from_le_bytes(it)))),
+            _ => bytes
+                .chunks_exact(self.size)
+                .try_for_each(|it| take(self.number(it))),
+        }
+    }
+
     fn number(self, bytes: &[u8]) -> Number {
         let bits = |part: &[u8]| {
             let mut word = [0; 8];
@@ -148,18 +172,18 @@ pub(super) fn values<T: Numeric>(
     let mut vals: Vec<T> = reserve(range.len())?;
     let name = member.place().to_owned();
     member.read(range, |bytes| {
-        for bytes in bytes.chunks_exact(numbers.size) {
-            let number = numbers.number(bytes);
+        numbers.each(bytes, |number| {
             let value = element(number);
-            match value {
-                Some(value) if is_finite(value) => vals.push(value),
-                _ => match place(vals.len()) {
+            let value = match value.filter(|&value| is_finite(value)) {
+                Some(value) => value,
+                None => match place(vals.len()) {
                     Some(place) => return Err(refuse_value(&name, number, value, place)),
-                    None => vals.push(T::ZERO),
+                    None => T::ZERO,
                 },
-            }
-        }
-        Ok(())
+            };
+            vals.push(value);
+            Ok(())
+        })
     })?;
     Ok(vals)
 }
@@ -184,33 +208,35 @@ fn refuse_value<T: Numeric>(
     refuse(name, expected, found)
 }
 
-/// The indices of a range of a member, each of which is to lie in `within`.
-pub(super) fn indices(
+/// The indices of a range of a member, each of which is to lie in `within`, as `narrow` makes them.
+pub(super) fn indices<I>(
     member: Member<'_>,
     range: Range<usize>,
     within: Range<i64>,
-) -> Result<Vec<i64>, Error> {
+    narrow: impl Fn(i64) -> I,
+) -> Result<Vec<I>, Error> {
     let numbers = numbers_of(&member, "whole numbers")?;
     if !matches!(numbers.kind, Kind::Signed | Kind::Unsigned) {
         return Err(member.error("whole numbers", format!("'{}'", member.descr())));
     }
     let mut indices = reserve(range.len())?;
     let (name, first) = (member.place().to_owned(), range.start);
+    let refused = |index: i128, place: usize| {
+        let expected = format!("indices in {}..{}", within.start, within.end);
+        refuse(&name, expected, format!("{index} at {}", first + place))
+    };
     member.read(range, |bytes| {
-        for bytes in bytes.chunks_exact(numbers.size) {
-            let Number::Whole(index) = numbers.number(bytes) else {
+        numbers.each(bytes, |number| {
+            let Number::Whole(index) = number else {
                 unreachable!("the numbers of such a kind are whole");
             };
-            match i64::try_from(index) {
-                Ok(index) if within.contains(&index) => indices.push(index),
-                _ => {
-                    let expected = format!("indices in {}..{}", within.start, within.end);
-                    let found = format!("{index} at {}", first + indices.len());
-                    return Err(refuse(&name, expected, found));
-                }
-            }
-        }
-        Ok(())
+            let index = i64::try_from(index)
+                .ok()
+                .filter(|index| within.contains(index))
+                .ok_or_else(|| refused(index, indices.len()))?;
+            indices.push(narrow(index));
+            Ok(())
+        })
     })?;
     Ok(indices)
 }
