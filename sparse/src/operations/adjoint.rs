@@ -141,9 +141,13 @@ impl<T: Numeric> Coo<T> {
 }
 
 fn check_len<T: Numeric>(n_rows: usize, x: &Vector<T>) -> Result<(), Error> {
-    if x.len() == n_rows {
-        return Ok(());
+    check_shape("rmatvec", Shape::new(&[n_rows]), Shape::new(&[x.len()]))
+}
+
+/// Refuses an operand of another shape.
+pub(super) fn check_shape(op: &'static str, expected: Shape, found: Shape) -> Result<(), Error> {
+    match expected == found {
+        true => Ok(()),
+        false => Err(Error::shape(op, expected, found)),
     }
-    let [expected, found] = [n_rows, x.len()].map(|len| Shape::new(&[len]));
-    Err(Error::shape("rmatvec", expected, found))
 }

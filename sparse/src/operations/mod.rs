@@ -12,6 +12,7 @@ mod residual;
 mod extract;
 mod extremes;
 mod kron;
+mod left;
 mod norms;
 mod reshape;
 mod scale;

@@ -63,6 +63,36 @@ operator! {
     Sub sub: Bsr, Bsr<T> => Bsr<T>, try_sub;
 }
 
+/// A dense array with a matrix on its right, and the method of the matrix that does it.
+macro_rules! left {
+    ($($array:ty, $matrix:ident => $try:ident;)*) => {$(
+        left!(@impl &$array, &$matrix<T> => $array, $matrix $try);
+        left!(@impl &$array, $matrix<T> => $array, $matrix $try);
+        left!(@impl $array, &$matrix<T> => $array, $matrix $try);
+        left!(@impl $array, $matrix<T> => $array, $matrix $try);
+    )*};
+    (@impl $left:ty, $right:ty => $array:ty, $matrix:ident $try:ident) => {
+        #[doc = concat!("# Panics\n\nWhere [`", stringify!($matrix), "::", stringify!($try), "`] ")]
+        /// returns an error.
+        impl<T: Numeric> Mul<$right> for $left {
+            type Output = $array;
+
+            #[track_caller]
+            fn mul(self, right: $right) -> $array {
+                let left: &$array = &self;
+                expect(right.$try(left))
+            }
+        }
+    };
+}
+
+left! {
+    Vector<T>, Csr => try_left_matvec;
+    Array<T, 2>, Csr => try_left_matmul;
+    Vector<T>, Csc => try_left_matvec;
+    Array<T, 2>, Csc => try_left_matmul;
+}
+
 /// Plain numbers on either side of a matrix, and the sign before it: one line for each format.
 macro_rules! numbers {
     ($($matrix:ident)*) => {$(

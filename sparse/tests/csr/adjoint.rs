@@ -5,7 +5,7 @@ use crate::{Entries, bits, entries, everywhere};
 use num_complex::Complex;
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, proptest};
-use sparsefuse_dense::{Field, Vector, step};
+use sparsefuse_dense::{Array, Field, Vector, step};
 use sparsefuse_runtime::{Config, Runtime, plan_rank};
 use sparsefuse_sparse::{Csr, Error, Triplets, gallery};
 
@@ -57,6 +57,43 @@ fn columns_and_coordinates() {
     }
     check(|| gallery::rmat::<f64>(6, 4, 1));
     check(|| gallery::diffusion2d::<Complex<f64>>(9));
+}
+
+/// Products with a matrix on the right, and of the transpose with a dense matrix: row by row, or
+/// column by column, those with vectors.
+#[test]
+fn dense_matrices_on_the_left() {
+    fn check<T: Field>(make: impl Fn() -> Result<Csr<T>, Error> + Sync) {
+        everywhere(|| {
+            let a = make()?;
+            let columns = a.to_csc()?;
+            let x = Array::<T, 2>::random_normal([3, a.n_rows()], 1);
+            let (y, z) = (&x * &a, a.rmatmat(&x.t()));
+            assert_eq!((y.shape(), z.shape()), ([3, a.n_cols()], [a.n_cols(), 3]));
+            assert!((&x * &columns).to_vec()? == y.to_vec()?);
+            assert!(columns.rmatmat(&x.t()).to_vec()? == z.to_vec()?);
+            for row in 0..3 {
+                let x = x.row(row);
+                assert!(z.column(row).to_vec()? == a.rmatvec(&x).to_vec()?);
+                let expected = y.row(row).to_vec()?;
+                assert!((&x * &a).to_vec()? == expected);
+                assert!((&x * &columns).to_vec()? == expected);
+                let conjugated = a.rmatvec(&x.conj()).to_vec()?;
+                let conjugated = conjugated.into_iter().map(T::conjugate);
+                assert!(expected.into_iter().eq(conjugated));
+            }
+            let refused = a.try_left_matmul(&x.t()).unwrap_err().to_string();
+            let n = a.n_rows();
+            assert_eq!(
+                refused,
+                format!("left_matmul: expected a shape of ({n}, {n}), found ({n}, 3)")
+            );
+            Ok((bits(&y.to_vec()?), bits(&z.to_vec()?)))
+        });
+    }
+    check(|| gallery::rmat::<f64>(6, 4, 1));
+    check(|| gallery::random::<f32>(50, 5, 3));
+    check(|| gallery::banded_varying::<Complex<f64>>(300, 9));
 }
 
 #[test]

@@ -1,0 +1,129 @@
+//! Products with a sparse matrix on the right of a vector or a dense matrix, and of its conjugate
+//! transpose with a dense matrix.
+//!
+//! All go by way of the conjugate transpose: `X A` is the transpose of `A^T X^T`.
+
+use super::adjoint::check_shape;
+use super::expect;
+use crate::formats::csc::Csc;
+use crate::formats::csr::Csr;
+use sparsefuse_dense::{Array, Vector};
+use sparsefuse_kernels::Numeric;
+use sparsefuse_runtime::{Error, Shape};
+
+/// The conjugate of an array, itself where elements are real.
+fn conj<T: Numeric, const D: usize>(x: &Array<T, D>) -> Result<Array<T, D>, Error> {
+    match T::DTYPE.is_complex() {
+        true => x.try_conj(),
+        false => Ok(x.clone()),
+    }
+}
+
+impl<T: Numeric> Csr<T> {
+    fn adjoint_times(&self, x: &Array<T, 2>) -> Result<Array<T, 2>, Error> {
+        self.kept_adjoint()?.try_matmul(x)
+    }
+}
+
+impl<T: Numeric> Csc<T> {
+    fn adjoint_times(&self, x: &Array<T, 2>) -> Result<Array<T, 2>, Error> {
+        // The columns are the rows of the transpose.
+        conj(&self.transpose().try_matmul(&conj(x)?)?)
+    }
+}
+
+/// The products of a format, and how it comes by the conjugate transpose.
+macro_rules! products {
+    ($($matrix:ident $arrays:literal: $adjoint:literal;)*) => {$(
+        impl<T: Numeric> $matrix<T> {
+            /// The product of the conjugate transpose with a dense matrix, `A^H X`, column by column
+            #[doc = concat!("the bits of [`", stringify!($matrix), "::rmatvec`]: SciPy's `rmatmat`.")]
+            #[doc = $adjoint]
+            ///
+            /// # Panics
+            ///
+            #[doc = concat!("With the error that [`", stringify!($matrix), "::try_rmatmat`] returns.")]
+            #[must_use]
+            #[track_caller]
+            pub fn rmatmat(&self, x: &Array<T, 2>) -> Array<T, 2> {
+                expect(self.try_rmatmat(x))
+            }
+
+            #[doc = concat!("As [`", stringify!($matrix), "::rmatmat`].")]
+            ///
+            /// # Errors
+            ///
+            /// If the dense matrix has not as many rows as this one, the computation of the values
+            /// failed, or memory runs out.
+            pub fn try_rmatmat(&self, x: &Array<T, 2>) -> Result<Array<T, 2>, Error> {
+                let ([rows, columns], n_rows) = (x.shape(), self.shape().0);
+                check_shape("rmatmat", Shape::new(&[n_rows, columns]), Shape::new(&[rows, columns]))?;
+                self.adjoint_times(x)
+            }
+
+            /// The product with a dense matrix on the left, `y[i, j] = sum(x[i, k] * a[k, j])` over
+            #[doc = concat!("ascending `k`: what `&x * &a` does. ", $adjoint)]
+            /// The result is a transposed view.
+            ///
+            /// ```
+            /// use sparsefuse_dense::Array;
+            #[doc = concat!("use sparsefuse_sparse::", stringify!($matrix), ";")]
+            ///
+            /// // [ 2 0 ]
+            /// // [ 1 3 ]
+            #[doc = concat!("let a = ", stringify!($matrix), "::new(2, 2, ", $arrays, ", vec![2.0, 1.0, 3.0])?;")]
+            /// let x = Array::from_shape_vec([1, 2], vec![1.0, 10.0])?;
+            /// assert_eq!((&x * &a).to_vec()?, [12.0, 30.0]);
+            /// assert_eq!((&x.row(0) * &a).to_vec()?, [12.0, 30.0]);
+            /// # Ok::<(), sparsefuse_runtime::Error>(())
+            /// ```
+            ///
+            /// # Panics
+            ///
+            #[doc = concat!("With the error that [`", stringify!($matrix), "::try_left_matmul`] returns.")]
+            #[must_use]
+            #[track_caller]
+            pub fn left_matmul(&self, x: &Array<T, 2>) -> Array<T, 2> {
+                expect(self.try_left_matmul(x))
+            }
+
+            #[doc = concat!("As [`", stringify!($matrix), "::left_matmul`].")]
+            ///
+            /// # Errors
+            ///
+            /// If the dense matrix has not as many columns as this one has rows, the computation of
+            /// the values failed, or memory runs out.
+            pub fn try_left_matmul(&self, x: &Array<T, 2>) -> Result<Array<T, 2>, Error> {
+                let ([rows, columns], n_rows) = (x.shape(), self.shape().0);
+                check_shape("left_matmul", Shape::new(&[rows, n_rows]), Shape::new(&[rows, columns]))?;
+                Ok(conj(&self.adjoint_times(&conj(&x.t())?)?)?.t())
+            }
+
+            /// The product with a vector on the left, `y[j] = sum(x[i] * a[i, j])`: what `&x * &a`
+            #[doc = concat!("does. For real matrices it is [`", stringify!($matrix), "::rmatvec`].")]
+            ///
+            /// # Panics
+            ///
+            #[doc = concat!("With the error that [`", stringify!($matrix), "::try_left_matvec`] returns.")]
+            #[must_use]
+            #[track_caller]
+            pub fn left_matvec(&self, x: &Vector<T>) -> Vector<T> {
+                expect(self.try_left_matvec(x))
+            }
+
+            #[doc = concat!("As [`", stringify!($matrix), "::left_matvec`].")]
+            ///
+            /// # Errors
+            ///
+            #[doc = concat!("As [`", stringify!($matrix), "::try_rmatvec`].")]
+            pub fn try_left_matvec(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+                conj(&self.try_rmatvec(&conj(x)?)?)
+            }
+        }
+    )*};
+}
+
+products! {
+    Csr "vec![0, 1, 3], vec![0, 0, 1]": "By way of [`Csr::kept_adjoint`], which the first product makes and keeps.";
+    Csc "vec![0, 2, 3], vec![0, 1, 1]": "The columns are the rows of the transpose, so nothing is made for it.";
+}
