@@ -145,7 +145,7 @@ pub use join::Padding;
 #[doc(hidden)]
 pub use linalg::instances::instances_of_matrices;
 #[cfg(feature = "linalg")]
-pub use linalg::{Eig, Eigh, Qr, Svd};
+pub use linalg::{Eig, Eigh, Lu, Qr, Svd};
 pub use map::{map_all, map2, map3, try_map_all, try_map2, try_map3};
 pub use multiples::Scalars;
 pub use npz::{SavedArray, npz_names, save_npz};

@@ -43,6 +43,17 @@ fn definitions<T: Field>() {
         let l = definite.cholesky().unwrap();
         assert!(apart(&l.matmul(&adjoint(&l)), &definite) < limit * 10.0);
         assert_eq!(l.upper_triangle(1).count_nonzero().get().unwrap(), 0);
+        assert!(apart(&definite.matmul(&l.solve_cholesky(&b).unwrap()), &b) < limit * 1e4);
+        // What lies on the other side of the diagonal is not read.
+        let (lower, upper) = (a.lower_triangle(0), a.upper_triangle(0));
+        assert!(apart(&lower.matmul(&a.solve_lower(&b).unwrap()), &b) < limit * 1e4);
+        assert!(apart(&upper.matmul(&a.solve_upper(&b).unwrap()), &b) < limit * 1e4);
+        let lu = a.lu().unwrap();
+        let product = lu.l().unwrap().matmul(&lu.u().unwrap());
+        assert!(apart(&product, &a.take_axis(0, &lu.p().unwrap())) < limit);
+        assert!(apart(&a.matmul(&lu.solve(&b).unwrap()), &b) < limit);
+        let product = a.matvec(&lu.solve(&c).unwrap());
+        assert!(apart(&product.insert_axis(0), &c.insert_axis(0)) < limit);
         let eigh = definite.eigh().unwrap();
         let scaled = &eigh.vectors * eigh.values.cast::<T>().insert_axis(0);
         assert!(apart(&definite.matmul(&eigh.vectors), &scaled) < limit * 10.0);
@@ -163,6 +174,8 @@ fn what_has_no_answer_is_refused() {
         message(wide.inv()),
         message(wide.solve(&Vector::ones([2]))),
         message(wide.cholesky()),
+        message(wide.solve_lower(&Vector::ones([2]))),
+        wide.lu().unwrap_err().to_string(),
         message(wide.eigvals()),
         wide.det().unwrap_err().to_string(),
     ] {
@@ -172,7 +185,13 @@ fn what_has_no_answer_is_refused() {
         );
     }
     let ones = Array::<f64, 2>::ones([3, 3]);
-    for error in [message(ones.inv()), message(ones.solve(&Vector::ones([3])))] {
+    let b = Vector::ones([3]);
+    for error in [
+        message(ones.inv()),
+        message(ones.solve(&b)),
+        message(ones.lu().and_then(|lu| lu.solve(&b))),
+        message(Array::zeros([3, 3]).solve_upper(&b)),
+    ] {
         assert!(
             error.contains("expected a matrix that is not singular"),
             "{error}"

@@ -20,6 +20,10 @@ pub fn instances_of_matrices() -> Vec<*const ()> {
 fn of_matrices<T: Field>() -> Vec<*const ()> {
     vec![
         Array::<T, 2>::cholesky as *const (),
+        Array::<T, 2>::lu as *const (),
+        Array::<T, 2>::solve_lower::<1> as *const (),
+        Array::<T, 2>::solve_upper::<1> as *const (),
+        Array::<T, 2>::solve_cholesky::<1> as *const (),
         Array::<T, 2>::qr as *const (),
         Array::<T, 2>::svd as *const (),
         Array::<T, 2>::singular_values as *const (),

@@ -15,6 +15,7 @@
 mod eigen;
 mod exponential;
 mod factor;
+mod factored;
 #[cfg(all(shared_instances, debug_assertions))]
 pub(crate) mod instances;
 mod polynomial;
@@ -23,6 +24,7 @@ mod work;
 
 pub use eigen::{Eig, Eigh};
 pub use factor::{Qr, Svd};
+pub use factored::Lu;
 
 use crate::array::Array;
 use crate::operand::check_len;

@@ -10,7 +10,7 @@ use sparsefuse_runtime::{Error, Shape};
 impl<T: Field> Array<T, 2> {
     /// The solution of `a x = b`, of a square matrix `a` and a vector or matrix `b`, whose columns
     /// are right-hand sides: NumPy's `linalg.solve`. By an LU factorisation with partial pivoting;
-    /// `2/3 n^3` operations.
+    /// `2/3 n^3` operations. [`Array::lu`] keeps the factors for further right-hand sides.
     ///
     /// ```
     /// use sparsefuse_dense::{Array, Vector};
@@ -182,7 +182,7 @@ impl<T: Field> Array<T, 2> {
 }
 
 /// Right-hand sides as columns of a matrix.
-fn columns<T: Field, const D: usize>(
+pub(super) fn columns<T: Field, const D: usize>(
     op: &'static str,
     n_rows: usize,
     b: &Array<T, D>,

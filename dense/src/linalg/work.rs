@@ -1,8 +1,12 @@
 //! What faer does: from elements, row by row, to elements, row by row.
 
 use faer::linalg::solvers::{Eigen, LltError, Solve};
+use faer::linalg::triangular_solve::{
+    solve_lower_triangular_in_place, solve_unit_lower_triangular_in_place,
+    solve_upper_triangular_in_place,
+};
 use faer::traits::ComplexField;
-use faer::{Mat, MatRef, Side};
+use faer::{Mat, MatRef, Par, Side};
 use num_complex::Complex;
 use sparsefuse_kernels::{Element, Field};
 use sparsefuse_runtime::{Error, reserve, try_collect};
@@ -13,6 +17,17 @@ use std::marker::PhantomData;
 pub(super) enum Method {
     /// The solutions of `a x = b`.
     Solve,
+    /// The solutions of `a x = b`, of a matrix with zeros above its diagonal.
+    SolveLower,
+    /// The same, of one with zeros below its diagonal.
+    SolveUpper,
+    /// The solutions of `a a^H x = b`, of a matrix with zeros above its diagonal.
+    SolveCholesky,
+    /// The rows of `u`, and below its diagonal those of `l`; then the places of these rows in the
+    /// matrix.
+    Lu,
+    /// The solutions of `a x = b`, where the first matrix is what [`Method::Lu`] has made of `a`.
+    SolveLu,
     /// The inverse.
     Inverse,
     /// The determinant.
@@ -170,6 +185,7 @@ fn make<W: Number>(
 ) -> Result<Made<W>, Error> {
     let n = a.nrows();
     let from_real = |x: f64| W::of_parts((x, 0.0));
+    let right_sides = || b.map_or_else(Mat::new, |b| b.to_owned());
     Ok(Made::Matrix(match method {
         Method::Solve => {
             let factors = a.partial_piv_lu();
@@ -178,6 +194,45 @@ fn make<W: Number>(
                 Some(b) => factors.solve(b),
                 None => Mat::new(),
             }
+        }
+        Method::SolveLower => {
+            check_pivots(op, a)?;
+            let mut x = right_sides();
+            solve_lower_triangular_in_place(a, x.as_mut(), Par::Seq);
+            x
+        }
+        Method::SolveUpper => {
+            check_pivots(op, a)?;
+            let mut x = right_sides();
+            solve_upper_triangular_in_place(a, x.as_mut(), Par::Seq);
+            x
+        }
+        Method::SolveCholesky => {
+            check_pivots(op, a)?;
+            let mut x = right_sides();
+            solve_lower_triangular_in_place(a, x.as_mut(), Par::Seq);
+            solve_upper_triangular_in_place(a.adjoint(), x.as_mut(), Par::Seq);
+            x
+        }
+        Method::Lu => {
+            let factors = a.partial_piv_lu();
+            let (lower, upper) = (factors.L(), factors.U());
+            check_pivots(op, upper)?;
+            let (places, _) = factors.P().arrays();
+            Mat::from_fn(n + 1, n, |row, column| match () {
+                () if row == n => from_real(places[column] as f64),
+                () if row > column => lower[(row, column)],
+                () => upper[(row, column)],
+            })
+        }
+        Method::SolveLu => {
+            let (factors, places) = a.split_at_row(n - 1);
+            let b = right_sides();
+            let place = |row: usize| places[(0, row)].complex().re as usize;
+            let mut x = Mat::from_fn(n - 1, b.ncols(), |row, column| b[(place(row), column)]);
+            solve_unit_lower_triangular_in_place(factors, x.as_mut(), Par::Seq);
+            solve_upper_triangular_in_place(factors, x.as_mut(), Par::Seq);
+            x
         }
         Method::Inverse => {
             let factors = a.partial_piv_lu();
