@@ -45,6 +45,9 @@ mod low_rank_product;
 #[path = "../../examples/mandelbrot.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod mandelbrot;
+#[path = "../../examples/matrix_factorization.rs"]
+#[expect(dead_code, reason = "`main`")]
+mod matrix_factorization;
 #[path = "../../examples/n_body.rs"]
 #[expect(dead_code, reason = "`main`")]
 mod n_body;

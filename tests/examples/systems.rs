@@ -1,6 +1,6 @@
 //! Systems of equations, graphs and bodies beside loops.
 
-use crate::{check_result, everywhere, jacobi, n_body, page_rank, rydberg};
+use crate::{check_result, everywhere, jacobi, matrix_factorization, n_body, page_rank, rydberg};
 use sparsefuse::sparse::gallery;
 
 #[test]
@@ -22,6 +22,44 @@ fn jacobis_method_is_that_of_loops() {
         x = (0..n).map(next).collect();
     }
     check_result(&report, &x, 1e-14);
+}
+
+#[test]
+fn matrix_factorization_is_that_of_loops_over_all_pairs() {
+    const K: usize = 16;
+    let n = 64;
+    let arguments = ["--size", "6", "--steps", "4"];
+    let about = &matrix_factorization::ABOUT;
+    let report = everywhere(about, &arguments, matrix_factorization::program);
+    let pattern = gallery::rmat::<f64>(6, 16, 1).unwrap();
+    let triplets = pattern.to_triplets().unwrap();
+    let entries: Vec<_> = triplets
+        .iter()
+        .map(|(i, j, _)| (i as usize, j as usize))
+        .collect();
+    let factor = |p: usize, q: usize, m: usize| -> Vec<[f64; K]> {
+        let element = |i, k| ((p * i + q * k) % m) as f64 / (2 * m) as f64;
+        (0..n)
+            .map(|i| std::array::from_fn(|k| element(i, k)))
+            .collect()
+    };
+    let dot = |x: &[f64; K], y: &[f64; K]| -> f64 { x.iter().zip(y).map(|(x, y)| x * y).sum() };
+    let (x, y) = (factor(11, 29, 97), factor(17, 5, 89));
+    let (mut u, mut v) = (factor(7, 13, 101), factor(5, 3, 103));
+    for _ in 0..4 {
+        let (mut next_u, mut next_v) = (u.clone(), v.clone());
+        for &(i, j) in &entries {
+            let error = dot(&x[i], &y[j]) - dot(&u[i], &v[j]);
+            let of_row = entries.iter().filter(|entry| entry.0 == i).count() as f64;
+            let of_column = entries.iter().filter(|entry| entry.1 == j).count() as f64;
+            for k in 0..K {
+                next_u[i][k] += 0.5 / of_row * error * v[j][k];
+                next_v[j][k] += 0.5 / of_column * error * u[i][k];
+            }
+        }
+        (u, v) = (next_u, next_v);
+    }
+    check_result(&report, &u.concat(), 1e-13);
 }
 
 #[test]

@@ -31,6 +31,7 @@ WORK = {
     "k_means": (200_000, 20),
     "n_body": (1000, 40),
     "page_rank": (16, 60),
+    "matrix_factorization": (14, 30),
     "rydberg": (22, 20),
     "wave_dg": (32, 60),
     "euler_dg": (24, 30),

@@ -223,6 +223,32 @@ def page_rank(scale, steps, damping=0.85):
     return rank
 
 
+def matrix_factorization(scale, steps, rank=16):
+    from graph import rmat
+
+    errors = rmat(scale, 16, 1).tocsr()
+    errors.sort_indices()
+    n, columns = errors.shape[0], errors.indices
+    rows = np.repeat(np.arange(n), np.diff(errors.indptr))
+
+    def factor(p, q, m):
+        return (p * np.arange(n)[:, None] + q * np.arange(rank)) % m / (2 * m)
+
+    def at_entries(x, y):
+        return np.einsum("ek,ek->e", x[rows], y[columns])
+
+    def rate(indices):
+        return 0.5 / np.maximum(np.bincount(indices, minlength=n), 1)[:, None]
+
+    ratings = at_entries(factor(11, 29, 97), factor(17, 5, 89))
+    rate_u, rate_v = rate(rows), rate(columns)
+    u, v = factor(7, 13, 101), factor(5, 3, 103)
+    for _ in timed(steps):
+        errors.data = ratings - at_entries(u, v)
+        u, v = u + errors @ v * rate_u, v + errors.T @ u * rate_v
+    return u
+
+
 def rydberg(atoms, steps, dt=0.5, detuning=3.0):
     import scipy.sparse as sparse
     from scipy.integrate import DOP853
@@ -271,6 +297,7 @@ TOLERANCES = {
     "k_means": 1e-12,
     "n_body": 1e-10,
     "page_rank": 1e-12,
+    "matrix_factorization": 1e-10,
     "rydberg": 1e-9,
     "wave_dg": 1e-12,
     "euler_dg": 1e-12,
