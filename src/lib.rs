@@ -40,7 +40,7 @@ pub mod prelude {
     pub use sparsefuse_kernels::DType;
     pub use sparsefuse_runtime::{Config, Error, Processes, Runtime, TaskSpace, run_ranks};
     pub use sparsefuse_solvers::multigrid::Multigrid;
-    pub use sparsefuse_solvers::preconditioners::{splu, spsolve};
+    pub use sparsefuse_solvers::preconditioners::{spcholesky, splu, spsolve};
     pub use sparsefuse_solvers::{
         Checkpoint, Jacobi, KrylovSolver, LinearOperator, MatrixFree, Method, Nullspace, Options,
         Preconditioner, Side, Solution, StopReason, WithNullspace, bicg, bicg_with, bicgstab,

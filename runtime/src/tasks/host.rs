@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::geometry::partition::Partition;
 use sparsefuse_kernels::DType;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -32,15 +33,16 @@ impl HostBody {
     /// written by programmers, not by data.
     #[must_use]
     pub fn new(name: &str, args: &[(Privilege, Access, DType)]) -> Self {
-        static KNOWN: Mutex<Vec<HostBody>> = Mutex::new(Vec::new());
-        // Nothing panics between two states of the list.
+        /// The bodies of each name.
+        static KNOWN: Mutex<BTreeMap<String, Vec<HostBody>>> = Mutex::new(BTreeMap::new());
+        // Nothing panics between two states of the map.
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         let is_it = |body: &&Self| body.0.is_host_of(name, args);
-        if let Some(body) = known.iter().find(is_it) {
+        if let Some(body) = known.get(name).and_then(|bodies| bodies.iter().find(is_it)) {
             return body.clone();
         }
         let body = Self(Body::of_host(name, args));
-        known.push(body.clone());
+        known.entry(name.to_owned()).or_default().push(body.clone());
         body
     }
 

@@ -8,7 +8,7 @@ use super::complete::Complete;
 use super::system::{Method, System};
 use super::{Preconditioner, check_square, check_update};
 use crate::operator::{LinearOperator, check_finite, check_rhs};
-use sparsefuse_dense::Vector;
+use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Exchange, Runtime, Shape};
 use sparsefuse_sparse::{Csr, LocalRows, RowLayout, eager};
@@ -105,14 +105,43 @@ impl<T: Field> Direct<T> {
         })
     }
 
-    /// The solution for a right-hand side: a host task, whose failure is told where the solution is
-    /// read.
+    /// The solution for a right-hand side, or for each column of a matrix: a host task for each,
+    /// whose failure is told where the solution is read.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Array;
+    /// use sparsefuse_solvers::preconditioners::splu;
+    /// use sparsefuse_sparse::gallery;
+    ///
+    /// let a = gallery::poisson1d::<f64>(4)?;
+    /// let inverse = splu(&a)?.solve(&Array::eye(4))?;
+    /// assert!((&a * &inverse - Array::eye(4)).norm2().get()? < 1e-14);
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// If the length differs from the number of rows.
-    pub fn solve(&self, b: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.solve_system(b, System::Plain)
+    /// If `b` has another number of rows than the matrix, or neither one dimension nor two.
+    pub fn solve<const D: usize>(&self, b: &Array<T, D>) -> Result<Array<T, D>, Error> {
+        let (shape, n) = (b.shape(), self.layout.n_rows());
+        if D != 1 && D != 2 {
+            let found = format!("{D} dimensions");
+            return Err(Error::argument(OP, "a vector or a matrix", found));
+        }
+        if shape[0] != n {
+            let mut expected = shape;
+            expected[0] = n;
+            return Err(Error::shape(OP, Shape::new(&expected), Shape::new(&shape)));
+        }
+        let columns = b.reshape([n, shape.get(1).copied().unwrap_or(1)])?;
+        let solutions = (0..columns.shape()[1])
+            .map(|column| self.solve_system(&columns.try_column(column)?, System::Plain))
+            .collect::<Result<Vec<_>, Error>>()?;
+        match &solutions[..] {
+            [] => Ok(b.clone()),
+            [x] => x.reshape(shape),
+            _ => Vector::try_stack(1, &solutions.iter().collect::<Vec<_>>())?.reshape(shape),
+        }
     }
 
     fn solve_system(&self, b: &Vector<T>, system: System) -> Result<Vector<T>, Error> {
@@ -139,7 +168,7 @@ impl<T: Field> LinearOperator<T> for Direct<T> {
     }
 
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.solve(r)
+        self.solve_system(r, System::Plain)
     }
 
     fn apply_adjoint(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {

@@ -2,9 +2,11 @@
 
 mod diffusion;
 mod rmat;
+mod uniform;
 
 pub use diffusion::{banded_varying, diffusion2d, diffusion3d};
 pub use rmat::rmat;
+pub use uniform::random_array;
 
 use crate::assembly;
 use crate::formats::csr::Csr;

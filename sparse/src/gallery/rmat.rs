@@ -42,9 +42,14 @@ pub fn rmat<T: Field + Add<Output = T>>(
         // There are no other ranks to draw their share.
         return Csr::from_triplets(&drawn(n, scale, seed, 0..edges as u64)?);
     }
-    let begin = |rank: usize| (edges as u128 * rank as u128 / runtime.ranks() as u128) as u64;
-    let mine = begin(runtime.rank())..begin(runtime.rank() + 1);
+    let mine = share_of_rank(&runtime, edges as u64);
     Csr::from_distributed_triplets(runtime.agree(drawn(n, scale, seed, mine))?)
+}
+
+/// The numbers that a rank draws, of so many.
+pub(super) fn share_of_rank(runtime: &Runtime, numbers: u64) -> Range<u64> {
+    let begin = |rank: usize| (numbers as u128 * rank as u128 / runtime.ranks() as u128) as u64;
+    begin(runtime.rank())..begin(runtime.rank() + 1)
 }
 
 /// Some edges, in the order of their numbers.

@@ -237,3 +237,35 @@ fn more_entries_than_memory_has() {
     assert!(refused(rows.try_reserve(1 << 50).unwrap_err()));
     assert!(LocalRows::<f64>::try_with_capacity(1 << 60, 0).is_err());
 }
+
+#[test]
+fn entries_anywhere() {
+    for (shape, density, n_entries) in [
+        ((300, 200), 0.01, 600),
+        ((20, 30), 1.0, 600),
+        ((20, 30), 0.0, 0),
+        ((0, 5), 0.5, 0),
+        ((1, 1), 1.0, 1),
+        ((1, 3000), 0.1, 300),
+    ] {
+        let found = everywhere(|| {
+            let a = gallery::random_array::<f64>(shape, density, 3)?;
+            assert_eq!((a.shape(), a.nnz()), (shape, n_entries));
+            assert!(a.to_rows()?.vals.iter().all(|x| (0.0..1.0).contains(x)));
+            rows(&a)
+        });
+        assert_eq!(found.1.len(), n_entries);
+    }
+    let [first, other] = [3, 4].map(|seed| {
+        let a = gallery::random_array::<f64>((300, 200), 0.01, seed).unwrap();
+        rows(&a).unwrap()
+    });
+    assert_ne!(first, other);
+    // Places among more than 2^32.
+    let large = gallery::random_array::<f32>((1 << 20, 1 << 20), 1e-9, 1).unwrap();
+    assert_eq!(large.nnz(), 1100);
+    for density in [-0.1, 1.5, f64::NAN] {
+        let error = gallery::random_array::<f64>((3, 3), density, 1).unwrap_err();
+        assert!(error.to_string().contains("a density between 0 and 1"));
+    }
+}

@@ -5,10 +5,10 @@ use super::{
 };
 use ndarray::{Array1, Array2};
 use num_complex::Complex;
-use sparsefuse_dense::Vector;
+use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::Field;
 use sparsefuse_solvers::preconditioners::{
-    AdditiveSchwarz, BlockJacobi, Ic0, Ilu0, Iluk, Ilut, IlutOptions, Polynomial,
+    AdditiveSchwarz, BlockJacobi, Direct, Ic0, Ilu0, Iluk, Ilut, IlutOptions, Polynomial,
     PolynomialOptions, SchwarzOptions, Sor, SorOptions, SorOrder, SorSweep, spcholesky, splu,
 };
 use sparsefuse_solvers::{LinearOperator, Preconditioner};
@@ -139,8 +139,32 @@ fn check_factorizations<T: Field>() {
             fill: N,
         };
         check_inverse("ilut", &whole, &Ilut::new(&a, everything).unwrap());
-        check_inverse("lu", &whole, &splu(&a).unwrap());
+        let factors = splu(&a).unwrap();
+        check_inverse("lu", &whole, &factors);
+        check_columns(&factors);
     }
+}
+
+/// The solutions for the columns of a matrix are those for each of them, to the bit.
+fn check_columns<T: Field>(factors: &Direct<T>) {
+    let b = Array::<T, 2>::random_normal([N, 3], 1);
+    for k in [0, 1, 3] {
+        let x = factors.solve(&b.slice((.., ..k))).unwrap();
+        assert_eq!(x.shape(), [N, k]);
+        for column in 0..k {
+            let expected = factors.solve(&b.column(column)).unwrap();
+            assert_eq!(
+                x.column(column).to_vec().unwrap(),
+                expected.to_vec().unwrap()
+            );
+        }
+    }
+    let error = factors.solve(&b.t()).unwrap_err().to_string();
+    let expected = format!("direct: expected a shape of ({N}, {N}), found (3, {N})");
+    assert_eq!(error, expected);
+    let cube = Array::<T, 3>::zeros([N, 1, 1]);
+    let error = factors.solve(&cube).unwrap_err().to_string();
+    assert!(error.contains("a vector or a matrix"), "{error}");
 }
 
 #[test]
