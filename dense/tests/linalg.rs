@@ -48,6 +48,14 @@ fn definitions<T: Field>() {
         let (lower, upper) = (a.lower_triangle(0), a.upper_triangle(0));
         assert!(apart(&lower.matmul(&a.solve_lower(&b).unwrap()), &b) < limit * 1e4);
         assert!(apart(&upper.matmul(&a.solve_upper(&b).unwrap()), &b) < limit * 1e4);
+        for a in [&a, &a.flip(0)] {
+            let (sign, log) = a.slogdet().unwrap();
+            let (sign, log) = (sign.get().unwrap(), log.get().unwrap().to_f64());
+            let det = a.det().unwrap().get().unwrap();
+            let (re, im) = det.minus(sign.times(T::from_f64(log.exp()))).parts();
+            let size = log.exp() * limit * T::Real::EPSILON.to_f64();
+            assert!(re.hypot(im) < size, "{det} and {sign} {log}");
+        }
         let lu = a.lu().unwrap();
         let product = lu.l().unwrap().matmul(&lu.u().unwrap());
         assert!(apart(&product, &a.take_axis(0, &lu.p().unwrap())) < limit);
@@ -197,6 +205,9 @@ fn what_has_no_answer_is_refused() {
             "{error}"
         );
     }
+    let (sign, log) = ones.slogdet().unwrap();
+    assert_eq!(sign.get().unwrap(), 0.0);
+    assert_eq!(log.get().unwrap(), f64::NEG_INFINITY);
     let error = message((-&ones).cholesky());
     assert!(
         error.contains("expected a positive definite matrix"),

@@ -148,6 +148,9 @@ Fields of the JSON object (null stands for a number that is infinite or not a nu
   bytes_per_iteration        bytes that kernels read and wrote, counted from their arguments, on all
                              ranks
   peak_memory_bytes          the most memory of all arrays at any time, summed over the ranks
+  process_memory_bytes       the most memory of a process at any time, factors of direct solves and
+                             buffers among it: of the largest process; null where the system does
+                             not tell
   solution_hash              FNV-1a, 64 bits, of the little-endian bytes of x, column by column
                              (complex: real part first; every NaN as the same one); the same for
                              any number of threads and ranks, with and without fusion

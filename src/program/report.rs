@@ -3,6 +3,7 @@
 use super::arguments::{SolveArguments, Solver};
 use super::attempts::{Tried, largest_residual};
 use super::choice::Candidate;
+use super::memory;
 use super::output::{aligned, bytes, counted, grouped, seconds};
 use serde_json::{Value, json};
 use sparsefuse::Error;
@@ -71,8 +72,10 @@ pub(super) struct Totals {
     downloaded: u64,
     /// Read and written, on all ranks.
     bytes: u64,
-    /// On all ranks.
+    /// Of the arrays of all ranks.
     peak_memory: u64,
+    /// Of the largest process, if the system tells.
+    process_memory: Option<u64>,
     /// The same on every rank.
     balance: Balance,
 }
@@ -135,6 +138,7 @@ impl Totals {
             downloaded: counters.downloaded,
             bytes: counters.bytes - before.bytes,
             peak_memory: runtime.peak_memory() as u64,
+            process_memory: memory::peak_of_process(),
             balance: Balance {
                 before: 1.0,
                 after: 1.0,
@@ -150,7 +154,8 @@ impl Totals {
     /// must ask.
     pub(super) fn of_all_ranks(self, runtime: &Runtime) -> Result<Self, Error> {
         let times = runtime.all_gather(&[self.setup_s, self.solve_s])?;
-        let bytes = runtime.all_gather(&[self.bytes, self.peak_memory])?;
+        let of_process = self.process_memory.unwrap_or(0);
+        let bytes = runtime.all_gather(&[self.bytes, self.peak_memory, of_process])?;
         let slowest = |time: usize| {
             times
                 .iter()
@@ -158,11 +163,13 @@ impl Totals {
                 .fold(0.0, f64::max)
         };
         let sum = |count: usize| bytes.iter().map(|of_rank| of_rank[count]).sum();
+        let largest = bytes.iter().map(|of_rank| of_rank[2]).max();
         Ok(Self {
             setup_s: slowest(0),
             solve_s: slowest(1),
             bytes: sum(0),
             peak_memory: sum(1),
+            process_memory: largest.filter(|&bytes| bytes > 0),
             ..self
         })
     }
@@ -242,6 +249,7 @@ impl Report<'_> {
             "downloaded_bytes": totals.downloaded,
             "bytes_per_iteration": totals.per_iteration(totals.bytes as f64),
             "peak_memory_bytes": totals.peak_memory,
+            "process_memory_bytes": totals.process_memory,
             "solution_hash": format!("{:016x}", self.solution_hash),
         })
     }
@@ -299,13 +307,27 @@ impl Report<'_> {
         if let Some(device) = &totals.device {
             lines.push(("device", self.on_device(device)));
         }
-        let memory = bytes(totals.peak_memory as f64);
-        lines.push(("memory", format!("{memory} at most")));
+        lines.push(("memory", self.memory()));
         if let Some(hint) = self.hint() {
             lines.push(empty());
             lines.push(("hint", hint));
         }
         aligned(&lines)
+    }
+
+    fn memory(&self) -> String {
+        let arrays = bytes(self.totals.peak_memory as f64);
+        let of_process = self.totals.process_memory.map(|memory| {
+            let whose = match self.ranks {
+                1 => "the process",
+                _ => "the largest process",
+            };
+            format!(", {} of {whose}", bytes(memory as f64))
+        });
+        format!(
+            "{arrays} of arrays at most{}",
+            of_process.unwrap_or_default()
+        )
     }
 
     fn size(&self) -> String {

@@ -232,6 +232,9 @@ fn json_of_a_solve() {
         assert!(number(field) > 0.0, "{field}");
     }
     assert!(object["peak_memory_bytes"].as_u64().unwrap() > 12 * 8);
+    if cfg!(target_os = "linux") {
+        assert!(object["process_memory_bytes"].as_u64() > object["peak_memory_bytes"].as_u64());
+    }
     assert_eq!(object["solution_hash"].as_str().unwrap().len(), 16);
 }
 

@@ -89,6 +89,34 @@ impl<T: Field> Array<T, 2> {
         Scalar::from_store(submit(work, self, None, Shape::SCALAR)?)
     }
 
+    /// The sign of the determinant and the logarithm of its absolute value, where the determinant
+    /// itself may be too large or too small: NumPy's `linalg.slogdet`. Of complex matrices the sign
+    /// is the determinant over its absolute value; of singular ones it is 0, and the logarithm
+    /// minus infinity.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Array;
+    ///
+    /// let a = Array::<f64, 2>::eye(500) * -0.1;
+    /// let (sign, log) = a.slogdet()?;
+    /// assert_eq!(sign.get()?, 1.0);
+    /// assert!((log.get()? - 500.0 * 0.1_f64.ln()).abs() < 1e-9);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::det`].
+    pub fn slogdet(&self) -> Result<(Scalar<T>, Scalar<T::Real>), Error> {
+        const OP: &str = "slogdet";
+        order(OP, self)?;
+        let work = Work::<T, T>::new(OP, Method::LogDeterminant);
+        let made = submit(work, self, None, Shape::new(&[2]))?;
+        let made = Vector::<T>::wrap(made, None);
+        let log = made.try_slice(1..)?.try_re()?.try_sum()?;
+        Ok((made.try_slice(..1)?.try_sum()?, log))
+    }
+
     /// The vectors `x` for which the norms of `b - a x` are least, and among these the shortest:
     /// NumPy's `linalg.lstsq`, the first of its results. By the [pseudo-inverse](Array::pinv),
     /// whose singular value decomposition takes most of the time.

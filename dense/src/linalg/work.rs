@@ -32,6 +32,8 @@ pub(super) enum Method {
     Inverse,
     /// The determinant.
     Determinant,
+    /// Its sign, or what it is over its absolute value, and the logarithm of that.
+    LogDeterminant,
     /// The lower triangular factor of a Hermitian positive definite matrix.
     Cholesky,
     /// The rows of `q`, then the columns of `r`.
@@ -243,6 +245,28 @@ fn make<W: Number>(
             let determinant = a.determinant();
             Mat::from_fn(1, 1, |_, _| determinant)
         }
+        Method::LogDeterminant => {
+            let factors = a.partial_piv_lu();
+            let odd = is_odd(factors.P().arrays().0);
+            let (mut sign, mut log) = (Complex::from(if odd { -1.0 } else { 1.0 }), 0.0);
+            let upper = factors.U();
+            for row in 0..n {
+                let pivot = upper[(row, row)].complex();
+                let size = pivot.norm();
+                log += size.ln();
+                sign = if size == 0.0 {
+                    Complex::ZERO
+                } else {
+                    sign * (pivot / size)
+                };
+                if size == 0.0 {
+                    // Behind such a pivot faer's are not numbers.
+                    break;
+                }
+            }
+            let made = [W::of_parts((sign.re, sign.im)), from_real(log)];
+            Mat::from_fn(1, 2, |_, column| made[column])
+        }
         Method::Cholesky => {
             let factors = a
                 .llt(Side::Lower)
@@ -327,6 +351,21 @@ fn make<W: Number>(
             return Ok(Made::Complex(Mat::from_fn(n, 1, |row, _| values[row])));
         }
     }))
+}
+
+/// Whether a permutation is one of an odd number of exchanges.
+fn is_odd(places: &[usize]) -> bool {
+    let mut is_seen = vec![false; places.len()];
+    let mut is_odd = false;
+    for first in 0..places.len() {
+        let mut at = places[first];
+        // A cycle of k places is k - 1 exchanges.
+        while !std::mem::replace(&mut is_seen[at], true) && at != first {
+            is_odd = !is_odd;
+            at = places[at];
+        }
+    }
+    is_odd
 }
 
 /// Refuses a matrix with a pivot of 0: it has no inverse.

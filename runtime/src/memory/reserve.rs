@@ -1,8 +1,8 @@
 //! Memory of the program that may be refused: errors in place of the end of the process.
 //!
-//! Arrays that a program gets as vectors, and what is assembled on the way to a matrix, are as large
-//! as what the pool holds. They ask for huge pages too (`block.rs`): each page of 4 KiB that is
-//! touched for the first time costs up to a microsecond, most of the time of a copy.
+//! Arrays that a program gets as vectors, and what is assembled on the way to a matrix, are as
+//! large as what the pool holds. They ask for huge pages too (`block.rs`): each page of 4 KiB that
+//! is touched for the first time costs up to a microsecond, most of the time of a copy.
 #![cfg_attr(
     target_os = "linux",
     expect(

@@ -348,8 +348,8 @@ const POWERS_OF_TEN: [u64; 9] = [
 fn leading_digits(text: u64) -> (usize, u64) {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let digits = text ^ (ONES * 0x30);
-    // A byte above 9 carries into its high half when 6 is added, or has that half set already; up to
-    // the first such byte none carries into the next one.
+    // A byte above 9 carries into its high half when 6 is added, or has that half set already; up
+    // to the first such byte none carries into the next one.
     let others = (digits | digits.wrapping_add(ONES * 6)) & (ONES * 0xf0);
     let n_digits = (others.trailing_zeros() / 8) as usize;
     // Digits end in the highest byte, behind zeros: two shifts, since one by 64 bits is none.

@@ -36,7 +36,8 @@ impl<T: Numeric> Csc<T> {
 macro_rules! products {
     ($($matrix:ident $arrays:literal: $adjoint:literal;)*) => {$(
         impl<T: Numeric> $matrix<T> {
-            /// The product of the conjugate transpose with a dense matrix, `A^H X`, column by column
+            /// The product of the conjugate transpose with a dense matrix, `A^H X`, column by
+            /// column
             #[doc = concat!("the bits of [`", stringify!($matrix), "::rmatvec`]: SciPy's `rmatmat`.")]
             #[doc = $adjoint]
             ///
