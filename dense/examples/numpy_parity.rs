@@ -442,6 +442,7 @@ fn linear_algebra(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.linalg.solve(g, a.T)" => g.solve(&a.t())?;
         "np.linalg.inv(g)" => g.inv()?;
         "np.linalg.det(g)" => g.det()?;
+        "np.linalg.slogdet(g)[1]" => g.slogdet()?.1;
         "np.linalg.lstsq(a, e)[0]" => a.lstsq(e)?;
         "np.linalg.pinv(a)" => a.pinv()?;
         "np.linalg.matrix_rank(a)" => a.matrix_rank()?;
