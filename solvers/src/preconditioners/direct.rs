@@ -124,23 +124,25 @@ impl<T: Field> Direct<T> {
     /// If `b` has another number of rows than the matrix, or neither one dimension nor two.
     pub fn solve<const D: usize>(&self, b: &Array<T, D>) -> Result<Array<T, D>, Error> {
         let (shape, n) = (b.shape(), self.layout.n_rows());
-        if D != 1 && D != 2 {
-            let found = format!("{D} dimensions");
-            return Err(Error::argument(OP, "a vector or a matrix", found));
-        }
-        if shape[0] != n {
+        if shape.first().is_some_and(|&rows| rows != n) {
             let mut expected = shape;
             expected[0] = n;
             return Err(Error::shape(OP, Shape::new(&expected), Shape::new(&shape)));
         }
-        let columns = b.reshape([n, shape.get(1).copied().unwrap_or(1)])?;
-        let solutions = (0..columns.shape()[1])
-            .map(|column| self.solve_system(&columns.try_column(column)?, System::Plain))
-            .collect::<Result<Vec<_>, Error>>()?;
-        match &solutions[..] {
-            [] => Ok(b.clone()),
-            [x] => x.reshape(shape),
-            _ => Vector::try_stack(1, &solutions.iter().collect::<Vec<_>>())?.reshape(shape),
+        let solve = |b: &Vector<T>| self.solve_system(b, System::Plain);
+        match shape[..] {
+            [_] => solve(&b.reshape([n])?)?.reshape(shape),
+            [_, 0] => Ok(b.clone()),
+            [_, n_columns] => {
+                let b = b.reshape([n, n_columns])?;
+                let x = (0..n_columns).map(|column| solve(&b.try_column(column)?));
+                let x = x.collect::<Result<Vec<_>, Error>>()?;
+                Vector::try_stack(1, &x.iter().collect::<Vec<_>>())?.reshape(shape)
+            }
+            _ => {
+                let found = format!("{D} dimensions");
+                Err(Error::argument(OP, "a vector or a matrix", found))
+            }
         }
     }
 
