@@ -119,7 +119,13 @@ fn factors_are_the_same_on_threads_and_ranks() {
         Ok((
             bits(&a.solve(&a.row(3))?.to_vec()?),
             bits(&a.slice((.., ..4)).qr()?.r.to_vec()?),
-            bits(&[a.det()?.get()?]),
+            bits(&[a.det()?.get()?, a.slogdet()?.1.get()?]),
+            (
+                bits(&a.lu()?.u()?.to_vec()?),
+                a.lu()?.p()?.to_vec()?,
+                bits(&a.lu()?.solve(&a)?.to_vec()?),
+                bits(&a.solve_lower(&a.row(3))?.to_vec()?),
+            ),
             bits(&svd.u.to_vec()?),
             bits(&svd.vh.to_vec()?),
             bits(&svd.s.to_vec()?),
@@ -163,6 +169,19 @@ fn matrices_without_rows_or_columns() {
     assert!(is_empty(&none.inv().unwrap()));
     assert!(is_empty(&none.solve(&Vector::zeros([0])).unwrap()));
     assert!(is_empty(&none.eigh().unwrap().values));
+    let (sign, log) = none.slogdet().unwrap();
+    assert_eq!((sign.get().unwrap(), log.get().unwrap()), (1.0, 0.0));
+    let lu = none.lu().unwrap();
+    assert!(is_empty(&lu.l().unwrap()) && is_empty(&lu.u().unwrap()));
+    assert!(lu.p().unwrap().to_vec().unwrap().is_empty());
+    assert!(is_empty(
+        &lu.solve(&Array::<f64, 2>::zeros([0, 3])).unwrap()
+    ));
+    assert!(is_empty(&none.solve_cholesky(&Vector::zeros([0])).unwrap()));
+    let some = Array::<f64, 2>::eye(3);
+    let no_columns = Array::<f64, 2>::zeros([3, 0]);
+    assert!(is_empty(&some.lu().unwrap().solve(&no_columns).unwrap()));
+    assert!(is_empty(&some.solve_upper(&no_columns).unwrap()));
     let flat = Array::<f64, 2>::zeros([3, 0]);
     assert!(is_empty(&flat.svd().unwrap().s));
     assert!(is_empty(&flat.qr().unwrap().q));

@@ -98,8 +98,8 @@ impl<T: Field> Array<T, 2> {
     }
 
     /// The solution of `l x = b` of a lower triangular matrix, by substitution: SciPy's
-    /// `linalg.solve_triangular` with `lower=True`. Elements above the diagonal are not looked at.
-    /// `n^2` operations for each column of `b`.
+    /// `linalg.solve_triangular` with `lower=True`. Elements above the diagonal have no part in it,
+    /// if they are finite. `n^2` operations for each column of `b`.
     ///
     /// ```
     /// use sparsefuse_dense::{Array, Vector};

@@ -229,9 +229,11 @@ fn make<W: Number>(
         }
         Method::SolveLu => {
             let (factors, places) = a.split_at_row(n - 1);
-            let b = right_sides();
+            // Whole numbers below the order, which a single holds exactly too.
             let place = |row: usize| places[(0, row)].complex().re as usize;
-            let mut x = Mat::from_fn(n - 1, b.ncols(), |row, column| b[(place(row), column)]);
+            let mut x = b.map_or_else(Mat::new, |b| {
+                Mat::from_fn(n - 1, b.ncols(), |row, column| b[(place(row), column)])
+            });
             solve_unit_lower_triangular_in_place(factors, x.as_mut(), Par::Seq);
             solve_upper_triangular_in_place(factors, x.as_mut(), Par::Seq);
             x
@@ -254,15 +256,12 @@ fn make<W: Number>(
                 let pivot = upper[(row, row)].complex();
                 let size = pivot.norm();
                 log += size.ln();
-                sign = if size == 0.0 {
-                    Complex::ZERO
-                } else {
-                    sign * (pivot / size)
-                };
                 if size == 0.0 {
                     // Behind such a pivot faer's are not numbers.
+                    sign = Complex::ZERO;
                     break;
                 }
+                sign *= pivot / size;
             }
             let made = [W::of_parts((sign.re, sign.im)), from_real(log)];
             Mat::from_fn(1, 2, |_, column| made[column])

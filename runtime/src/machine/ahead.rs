@@ -3,15 +3,15 @@
 //! The program's side analyses a window, gives it away with its schedule ([`Ahead::hand_over`]) and
 //! begins the next one. The machine's thread runs what it has been given in that order, and gives
 //! the windows back; the program's side drops their stores ([`Ahead::take_back`]), so that what a
-//! store is held by is counted on one side alone. Whoever needs a result waits until the window
-//! that makes it has ended ([`Ahead::wait`]).
+//! store is held by is counted on one side alone. The caller that needs a result waits until the
+//! window that makes it has ended ([`Ahead::wait`]).
 //!
 //! The protocol. A window is *waiting* (in the queue), *running* (the thread has it and the
 //! engine's lock), *ended* (in the list of the ended ones), then back on the program's side. All
 //! four changes happen under one lock, and each is followed by a call of `notify_all`; those who
 //! wait look again under the lock, so that no call is lost. The program's side hands over, waits
 //! and takes back under its own lock, so it knows how many windows it has given away and not got
-//! back; where that is none, nobody else has the engine, and it runs a window itself.
+//! back; where that is none, no other thread has the engine, and it runs a window itself.
 
 use super::engine::Engine;
 use crate::analysis::schedule::Schedule;

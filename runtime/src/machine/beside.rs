@@ -26,8 +26,8 @@
 //! while the function runs, which has its arguments to itself: it reads instances by handles of its
 //! own, and writes new ones, which it gives back, or blocks that no task uses meanwhile. A thread
 //! that finds nothing to begin sleeps; [`Crew`] says who wakes it. Where the last tasks were short,
-//! a thread takes several at once, which counts as one to the crew: at most its share of those that
-//! are ready, so that others find as many.
+//! a thread takes several together, which counts as one to the crew: at most its share of those
+//! that are ready, so that others find as many.
 //!
 //! [`HostArgs::in_parts`]: crate::HostArgs::in_parts
 
@@ -53,7 +53,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The most tasks that a thread takes at once.
+/// The most tasks that a thread takes together.
 const MOST_AT_ONCE: usize = 8;
 /// A task that takes less than this is short: getting the lock may take as long.
 const QUICK: Duration = Duration::from_micros(2);
@@ -200,7 +200,7 @@ struct Board<'g, 'a> {
 }
 
 impl Board<'_, '_> {
-    /// How many tasks a thread takes at once: one, but where tasks are short its share of those
+    /// How many tasks a thread takes together: one, but where tasks are short its share of those
     /// that are ready, so that it asks for the lock less often. With a profile each task is timed
     /// by itself.
     fn share(&self, threads: usize) -> usize {
@@ -313,7 +313,7 @@ impl Shared<'_> {
         board.unwrap_or_else(PoisonError::into_inner).order
     }
 
-    /// Begins the first tasks that can begin, as many as a thread takes at once.
+    /// Begins the first tasks that can begin, as many as a thread takes together.
     fn next(&self, board: &mut Board<'_, '_>, begun: &mut Vec<Begun>) -> Next {
         let share = board.share(self.workers.count());
         if let Some(team) = board.teams.pop() {

@@ -296,8 +296,8 @@ impl Memory {
     fn to_host(&self, access: Use) -> *mut u8 {
         if let Some(mirror) = &self.mirror {
             // SAFETY: the memory has these bytes. What is out of date here was written on the
-            // device since, which only who may write it asks for, and whoever read it before has
-            // asked for its address again.
+            // device since, which only a task that may write it asks for, and a task that read it
+            // before has asked for its address again.
             unsafe { mirror.to_host(self.data.as_ptr(), access) };
         }
         self.data.as_ptr()

@@ -2,7 +2,7 @@
 //!
 //! Arrays that a program gets as vectors, and what is assembled on the way to a matrix, are as
 //! large as what the pool holds. They ask for huge pages too (`block.rs`): each page of 4 KiB that
-//! is touched for the first time costs up to a microsecond, most of the time of a copy.
+//! is touched for the first time costs a microsecond or two, most of the time of a copy.
 #![cfg_attr(
     target_os = "linux",
     expect(
@@ -36,7 +36,10 @@ fn ask_for_huge_pages<T>(vector: &mut Vec<T>) {
 
     let room = vector.spare_capacity_mut();
     let address = room.as_ptr().addr();
-    let before = address.next_multiple_of(HUGE_PAGE) - address;
+    let Some(begin) = address.checked_next_multiple_of(HUGE_PAGE) else {
+        return;
+    };
+    let before = begin - address;
     let whole = size_of_val(room).saturating_sub(before) / HUGE_PAGE * HUGE_PAGE;
     if whole == 0 {
         return;

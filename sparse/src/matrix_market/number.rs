@@ -342,7 +342,7 @@ const POWERS_OF_TEN: [u64; 9] = [
 ];
 
 /// How many of eight bytes, the first of which is the lowest, are ASCII digits before one that is
-/// not, and the number that they are. All at once: numbers differ in length, so a loop over their
+/// not, and the number that they are. All together: numbers differ in length, so a loop over their
 /// digits ends where the processor does not expect it.
 #[inline]
 fn leading_digits(text: u64) -> (usize, u64) {

@@ -118,6 +118,7 @@ macro_rules! products {
             ///
             #[doc = concat!("As [`", stringify!($matrix), "::try_rmatvec`].")]
             pub fn try_left_matvec(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+                check_shape("left_matvec", Shape::new(&[self.shape().0]), Shape::new(&[x.len()]))?;
                 conj(&self.try_rmatvec(&conj(x)?)?)
             }
         }

@@ -88,6 +88,13 @@ fn dense_matrices_on_the_left() {
                 refused,
                 format!("left_matmul: expected a shape of ({n}, {n}), found ({n}, 3)")
             );
+            for error in [
+                a.try_left_matvec(&Vector::zeros([3])).unwrap_err(),
+                columns.try_left_matvec(&Vector::zeros([3])).unwrap_err(),
+            ] {
+                let expected = format!("left_matvec: expected a shape of ({n}), found (3)");
+                assert_eq!(error.to_string(), expected);
+            }
             Ok((bits(&y.to_vec()?), bits(&z.to_vec()?)))
         });
     }

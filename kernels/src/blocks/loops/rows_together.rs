@@ -44,8 +44,8 @@ unsafe fn add<R: RowFold>(
     }
 }
 
-/// Defines functions that reduce the products with `x` of so many rows, and for each a function for
-/// the columns `first..first + n`, which are one tile. The lanes of each row are a variable of
+/// Defines functions that reduce the products with `x` of this many rows, and for each a function
+/// for the columns `first..first + n`, which are one tile. The lanes of each row are a variable of
 /// their own, since an array of them would not stay in registers.
 macro_rules! together {
     ($($(#[$doc:meta])* $name:ident $of_tile:ident $n:literal: $($lanes:ident $row:literal)*;)*) => {$(

@@ -54,8 +54,8 @@ impl Runtime {
     }
 
     /// Has all tasks issued so far executed while the program goes on: by a thread of the runtime's
-    /// own, in the order in which they were issued. Whoever reads a result waits for the tasks up
-    /// to the one that makes it, and for none behind.
+    /// own, in the order in which they were issued. The thread that reads a result waits for the
+    /// tasks up to the one that makes it, and for none behind.
     ///
     /// At most [`Config::run_ahead`] windows are under way; a further one waits until the first of
     /// them has ended. On several ranks, or where the tasks have less to do than
