@@ -8,7 +8,7 @@
 use crate::array::{Array, Vector};
 use crate::operand::{check_len, expect};
 use sparsefuse_kernels::matmul::{self, Matrix};
-use sparsefuse_kernels::{Isa, Numeric};
+use sparsefuse_kernels::{DType, Isa, Numeric};
 use sparsefuse_runtime::{
     Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, View, reserve,
 };
@@ -25,8 +25,9 @@ impl<T: Numeric> Array<T, 2> {
     ///
     /// Element `(i, j)` is `a[i, 0] * b[0, j]` plus the products that follow, in this order and
     /// each by one fused multiply-add, from zero. On one rank, transposes and slices are read where
-    /// they are, without a copy; on several ranks, each makes its rows of the result, from its rows
-    /// of this matrix and all of `other`.
+    /// they are, without a copy, and of `x.t().matmul(&x)` half is computed where elements are real;
+    /// on several ranks, each makes its rows of the result, from its rows of this matrix and all of
+    /// `other`.
     ///
     /// ```
     /// use sparsefuse_dense::Array;
@@ -77,6 +78,7 @@ impl<T: Numeric> Array<T, 2> {
             b: Placed::of(&b),
             isa: config.isa,
             parallel_threshold: config.parallel_threshold,
+            is_symmetric: runtime.ranks() == 1 && is_symmetric(&a, &b),
         };
         let made = runtime.new_store(shape, T::DTYPE);
         let declared = [
@@ -137,10 +139,36 @@ struct Product {
     isa: Isa,
     /// Products of elements below which a rank's own thread is alone.
     parallel_threshold: usize,
+    /// Whether elements behind the diagonal are those before it.
+    is_symmetric: bool,
+}
+
+/// Rows from which on half of a symmetric product is made: it has tiles that are left out.
+const SYMMETRIC: usize = 16;
+
+/// Whether a product is that of a matrix and its transpose: then the factors of two opposite
+/// elements are the same, in the same order. Only products of complex numbers are rounded otherwise
+/// if they are exchanged.
+fn is_symmetric<T: Numeric>(a: &Array<T, 2>, b: &Array<T, 2>) -> bool {
+    let is_real = !matches!(T::DTYPE, DType::ComplexF32 | DType::ComplexF64);
+    let ([n_rows, _], of_a, of_b) = (a.shape(), Placed::of(a), Placed::of(b));
+    is_real && n_rows >= SYMMETRIC && a.store().ptr_eq(b.store()) && of_a == of_b.transposed()
+}
+
+/// Copies the elements before the diagonal of a square matrix to those behind it.
+fn mirror<T: Copy>(made: &mut [T], n: usize) {
+    const BLOCK: usize = 32;
+    for first in (0..n).step_by(BLOCK) {
+        for i in 0..n {
+            for j in first..i.min(first + BLOCK) {
+                made[j * n + i] = made[i * n + j];
+            }
+        }
+    }
 }
 
 /// Where a matrix lies among the elements of its store.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct Placed {
     first: usize,
     strides: [isize; 2],
@@ -156,6 +184,12 @@ impl Placed {
             strides: [strides[0], strides[1]],
             shape: matrix.shape(),
         }
+    }
+
+    fn transposed(mut self) -> Self {
+        self.strides.reverse();
+        self.shape.reverse();
+        self
     }
 
     fn among<T>(self, elements: &[T]) -> Matrix<'_, T> {
@@ -189,20 +223,30 @@ impl Product {
         } else {
             args.threads().min(n_rows.max(1))
         };
+        // Of half of a product, later rows have more elements.
+        let first_row = |part: usize| match self.is_symmetric {
+            false => n_rows * part / parts,
+            true => (n_rows * n_rows * part / parts).isqrt(),
+        };
         let ends: Vec<usize> = (1..=parts)
-            .map(|part| n_rows * part / parts * n_columns)
+            .map(|part| first_row(part) * n_columns)
             .collect();
         args.in_parts_to(made, &ends, |part, made| {
-            let (first, n_rows) = (
-                n_rows * part / parts,
-                made.len().checked_div(n_columns).unwrap_or(0),
-            );
+            let first = first_row(part);
+            let n_rows = made.len().checked_div(n_columns).unwrap_or(0);
             let len = matmul::workspace::<T>(self.isa, [n_rows, n_columns, depth]);
             let mut workspace = reserve(len)?;
             workspace.resize(len, T::ZERO);
             let a = a.rows(first, n_rows);
-            matmul::product(self.isa, a, b, made, &mut workspace);
+            match self.is_symmetric {
+                false => matmul::product(self.isa, a, b, made, &mut workspace),
+                true => matmul::to_diagonal(self.isa, (a, first), b, made, &mut workspace),
+            }
             Ok(())
-        })
+        })?;
+        if self.is_symmetric {
+            mirror(made, n_rows);
+        }
+        Ok(())
     }
 }

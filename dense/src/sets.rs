@@ -1,16 +1,20 @@
 //! Vectors as sets: which elements others have too, and the distinct elements of two vectors.
 //!
-//! All of it is array code over sorts, searches and masks. As in NumPy, a NaN is in no set, not
-//! even in its own, but [`Vector::unique`] leaves one of them.
+//! Elements are looked up in a table; the rest is array code over sorts and masks. As in NumPy, a
+//! NaN is in no set, not even in its own, but [`Vector::unique`] leaves one of them.
 
 use crate::array::{Array, Vector};
 use crate::operand::{expect, named};
-use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::Error;
+use crate::sort::key_of_equals;
+use sparsefuse_kernels::{DType, Numeric};
+use sparsefuse_runtime::{
+    Access, Error, HostArgs, HostBody, HostTask, Privilege, reserve, try_collect,
+};
 
 impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
-    /// Whether each element is one of some values; a NaN is not, and -0 is 0. NumPy's `isin`. Sorts
-    /// the values, of which every rank reads all, searches, gathers and compares.
+    /// Whether each element is one of some values; a NaN is not, and -0 is 0. NumPy's `isin`. One
+    /// task, which is not fused: every rank reads all values, into a table with a bit for each
+    /// number of their range, if that is no large one, else one of twice as many numbers as values.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -37,16 +41,126 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
     ///
     /// If the arrays belong to two runtimes.
     pub fn try_is_in<const E: usize>(&self, values: &Array<T, E>) -> Result<Array<bool, D>, Error> {
+        const X: usize = 0;
+        const VALUES: usize = 1;
+        const MADE: usize = 2;
         named("is_in", || {
-            let n = values.len();
-            if n == 0 {
-                let none = || Array::try_full(self.shape(), false);
-                return self.runtime().enter(none);
-            }
-            let sorted = values.reshape([n])?.try_sort_axis(0)?;
-            let place = sorted.try_searchsorted(self)?.try_minimum(n as i64 - 1)?;
-            sorted.try_take(&place)?.try_equal(self)
+            let (x, values) = (self.contiguous()?, values.contiguous()?);
+            let function = move |args: &mut HostArgs<'_>| {
+                let (x, values) = (args.read::<T>(X)?, args.read::<T>(VALUES)?);
+                let made = args.write::<bool>(MADE)?;
+                let mut keys = reserve(values.len())?;
+                keys.extend(values.iter().filter_map(|&value| key_of_number(value)));
+                let table = Table::of(keys, x.len())?;
+                args.in_parts(made, 1, |first, part| {
+                    for (made, &x) in part.iter_mut().zip(&x[first..]) {
+                        *made = key_of_number(x).is_some_and(|key| table.contains(key));
+                    }
+                    Ok(())
+                })
+            };
+            let runtime = self.runtime();
+            let made = runtime.new_store(x.arg().shape(), DType::Bool);
+            let declared = [
+                (Privilege::Read, Access::Rows, T::DTYPE),
+                (Privilege::Read, Access::Whole, T::DTYPE),
+                (Privilege::Write, Access::Rows, DType::Bool),
+            ];
+            let task = HostTask::new(function);
+            let stores = [x.store(), values.store(), &made];
+            runtime.submit_host(&HostBody::new("is_in", &declared), &stores, task)?;
+            Ok(Array::wrap(made, None))
         })
+    }
+}
+
+/// The key of an element that is equal to itself.
+#[inline(always)]
+fn key_of_number<T: Numeric + PartialOrd>(x: T) -> Option<u64> {
+    (x == x).then(|| key_of_equals(x))
+}
+
+/// Some keys, to be looked up.
+enum Table {
+    /// Words with a bit for each key from `first` on.
+    Bits { first: u64, words: Vec<u64> },
+    /// A power of two of places, most of them empty. A key lies at the place that the first bits of
+    /// a product say, or behind it, before the next empty one.
+    Places {
+        keys: Vec<u64>,
+        shift: u32,
+        /// Whether the key that stands for an empty place is one of them.
+        has_empty: bool,
+    },
+}
+
+/// What stands at an empty place.
+const EMPTY: u64 = u64::MAX;
+/// 2^64 divided by the golden ratio: the first bits of multiples are spread evenly (D. Knuth, *The
+/// Art of Computer Programming*, volume 3, section 6.4).
+const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+/// How many bits for each key and each that is looked up are worth while.
+const BITS: usize = 32;
+
+impl Table {
+    /// The table of some keys, in which so many are going to be looked up.
+    fn of(keys: Vec<u64>, n: usize) -> Result<Self, Error> {
+        let first = keys.iter().copied().min().unwrap_or(0);
+        let last = keys.iter().copied().max().unwrap_or(0);
+        if last - first < (BITS * (keys.len() + n)) as u64 {
+            let n_words = ((last - first) / 64 + 1) as usize;
+            let mut words = reserve(n_words)?;
+            words.resize(n_words, 0);
+            for key in keys {
+                let bit = key - first;
+                words[(bit / 64) as usize] |= 1 << (bit % 64);
+            }
+            return Ok(Self::Bits { first, words });
+        }
+        let n_places = (2 * keys.len()).next_power_of_two().max(2);
+        let shift = u64::BITS - n_places.trailing_zeros();
+        let mut table = try_collect((0..n_places).map(|_| EMPTY))?;
+        let has_empty = keys.contains(&EMPTY);
+        for key in keys {
+            let mut place = key.wrapping_mul(FACTOR) >> shift;
+            while ![key, EMPTY].contains(&table[place as usize]) {
+                place = (place + 1) % n_places as u64;
+            }
+            table[place as usize] = key;
+        }
+        Ok(Self::Places {
+            keys: table,
+            shift,
+            has_empty,
+        })
+    }
+
+    #[inline(always)]
+    fn contains(&self, key: u64) -> bool {
+        match self {
+            Self::Bits { first, words } => {
+                let bit = key.wrapping_sub(*first);
+                let word = words.get((bit / 64) as usize);
+                word.is_some_and(|word| word >> (bit % 64) & 1 != 0)
+            }
+            Self::Places {
+                keys,
+                shift,
+                has_empty,
+            } => {
+                let mut place = (key.wrapping_mul(FACTOR) >> shift) as usize;
+                loop {
+                    let found = keys[place & (keys.len() - 1)];
+                    if found == key {
+                        return key != EMPTY || *has_empty;
+                    }
+                    if found == EMPTY {
+                        return false;
+                    }
+                    place += 1;
+                }
+            }
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 //! by root, on Debian or Ubuntu. Elsewhere the check is skipped, and says what to install.
 //!
 //! Where there is an MPI, all tests are built with the feature `mpi`, so that nothing is compiled
-//! twice; code without the feature is what clippy and the documentation see.
+//! twice; code without the feature is what the documentation sees.
 
 use crate::cargo::{cargo, show, succeeds, text};
 use crate::tally::Tally;
@@ -34,18 +34,6 @@ const PROCESSES: RangeInclusive<usize> = 2..=4;
 
 /// With this, the library has ranks as processes.
 pub(crate) const FEATURES: [&str; 2] = ["--features", "sparsefuse/mpi"];
-
-/// The runtime alone has code for it.
-const CLIPPY: [&str; 8] = [
-    "clippy",
-    "-p",
-    "sparsefuse-runtime",
-    "--features",
-    "mpi",
-    "--",
-    "-D",
-    "warnings",
-];
 
 /// Runs this check alone.
 pub(crate) fn run_alone() -> Result<ExitCode, String> {
@@ -80,7 +68,6 @@ pub(crate) fn is_ready() -> bool {
 pub(crate) fn run(tally: &mut Tally) -> Result<Duration, String> {
     println!("\n=== MPI ===");
     let begin = Instant::now();
-    show(cargo(CLIPPY))?;
     for program in &programs()? {
         for processes in PROCESSES {
             under_mpiexec(program, processes, tally)?;

@@ -72,6 +72,36 @@ fn products_are_chains_in_order() {
     check::<u64>(shape);
 }
 
+/// A matrix times its transpose, of which half is computed, on either side and of a slice.
+fn check_symmetric<T: Numeric>([m, n]: [usize; 2]) {
+    let element = |i, j| element::<T>(i * n + j);
+    let of_columns = bits(&chain([n, n, m], |i, k| element(k, i), element));
+    let of_rows = bits(&chain([m, m, n], element, |k, j| element(j, k)));
+    let found = everywhere(|| {
+        let x = matrix::<T>([m, n]);
+        let y = Array::<T, 2>::from_fn([m + 2, 2 * n], |[i, j]| match j % 2 == 0 && i > 1 {
+            true => element(i - 2, j / 2),
+            false => T::ONE,
+        });
+        let y = y.slice((2.., step(.., 2)));
+        let (columns, rows) = (x.t().matmul(&x).bits()?, x.matmul(&x.t()).bits()?);
+        assert_eq!(y.t().matmul(&y).bits()?, columns);
+        assert_eq!(y.matmul(&y.t()).bits()?, rows);
+        Ok((columns, rows))
+    });
+    assert_eq!(found, (of_columns, of_rows), "{m} x {n}");
+}
+
+#[test]
+fn a_matrix_times_its_transpose() {
+    for shape in [[40, 3], [16, 17], [5, 70], [200, 33]] {
+        check_symmetric::<f64>(shape);
+    }
+    check_symmetric::<f32>([30, 20]);
+    check_symmetric::<i64>([30, 20]);
+    check_symmetric::<Complex<f64>>([30, 20]);
+}
+
 #[test]
 fn more_than_a_thousand_rows() {
     check::<f64>([1100, 3, 4]);

@@ -87,6 +87,34 @@ fn elements_of_matrices_are_in_sets() {
     });
 }
 
+/// Values that lie close together and far apart, at the ends of their types, and none.
+#[test]
+fn elements_are_in_sets_at_the_ends_of_types() {
+    fn check<T: Numeric + PartialOrd>(values: &[T], others: &[T]) {
+        let x: Vec<T> = values.iter().chain(others).copied().collect();
+        let expected: Vec<bool> = x.iter().map(|x| values.contains(x)).collect();
+        let found = everywhere(|| {
+            let values = Vector::from_slice(values);
+            Vector::from_slice(&x).is_in(&values).to_vec()
+        });
+        assert_eq!(found, expected);
+    }
+    check(&[u64::MAX, 0, 1 << 63], &[1, u64::MAX - 1, 7]);
+    check(&[5, 0, 1 << 63], &[u64::MAX, u64::MAX - 1, 7]);
+    check(&[u64::MAX, u64::MAX - 70], &[u64::MAX - 1, 0]);
+    check(&[i64::MIN, i64::MAX, -1], &[0, 1, i64::MIN + 1]);
+    check(&[i32::MIN, i32::MIN + 100], &[i32::MAX, i32::MIN + 64, 0]);
+    check::<u32>(&[], &[0, u32::MAX]);
+    check(
+        &[f64::INFINITY, -0.0, 5e-324],
+        &[f64::NEG_INFINITY, f64::NAN, 1e-323, f64::MAX],
+    );
+    let far: Vec<f64> = (1..500)
+        .map(|i| element::<f64>(i) * 1e9_f64.powi(i as i32 % 30))
+        .collect();
+    check(&far[..200], &far[150..]);
+}
+
 /// The distinct slices of an array of three dimensions along each axis, and what belongs to them.
 #[test]
 fn distinct_slices() {

@@ -33,3 +33,16 @@ fn main() -> Result<(), Error> {
     }
     Ok(())
 }
+
+#[test]
+fn each_shows_itself_at_work() -> Result<(), Error> {
+    let explained = fused::show()?;
+    assert!(explained.contains("map on replicated"), "{explained}");
+    assert!(stencil::show()?.starts_with("100 steps"));
+    assert!(library::show()?.starts_with("the first spectrum"));
+    assert!(reduction::show()?.contains("34166, 34119"));
+    assert!(format::show()?.ends_with("iterations"));
+    assert!(variants::show()?.starts_with("the largest"));
+    assert!(finding::show()?.contains("normal numbers are beyond"));
+    Ok(())
+}

@@ -10,6 +10,7 @@
     reason = "functions that need an instruction set are unsafe to call, and vectors are loaded through pointers"
 )]
 
+use super::pack::Panel;
 use crate::element::{DType, Numeric};
 use crate::isa::{Isa, per_isa};
 use crate::ops::NumericOps;
@@ -21,9 +22,15 @@ use std::any::Any;
 pub(super) struct Tile<T> {
     pub(super) rows: usize,
     pub(super) columns: usize,
-    function: unsafe fn(&[T], &[T], &mut [T], usize),
+    /// Panels of rows of `a`, and of columns of `b`.
+    pub(super) of_a: Panel<T>,
+    pub(super) of_b: Panel<T>,
+    function: Add<T>,
     whole: Whole<T>,
 }
+
+/// A panel of `a`, one of `b`, a tile; how far columns, rows and rows of them lie apart.
+type Add<T> = unsafe fn((&[T], usize), (&[T], usize), (&mut [T], usize), usize);
 
 /// The product of two matrices, and rows, columns and inner indices.
 type Whole<T> = unsafe fn(&[T], &[T], &mut [T], [usize; 3]);
@@ -32,11 +39,22 @@ type Whole<T> = unsafe fn(&[T], &[T], &mut [T], [usize; 3]);
 pub(super) const MOST: usize = 8 * 48;
 
 impl<T> Tile<T> {
-    /// Adds the product of a panel of `a` and one of `b` to a tile, whose rows lie `stride` apart.
+    /// Adds the product of a panel of `a` and one of `b` to a tile, for `depth` inner indices. The
+    /// columns of `a`, rows of `b` and rows of the tile lie a stride apart.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer elements than that.
     #[inline(always)]
-    pub(super) fn add(&self, a: &[T], b: &[T], made: &mut [T], stride: usize) {
+    pub(super) fn add(
+        &self,
+        a: (&[T], usize),
+        b: (&[T], usize),
+        made: (&mut [T], usize),
+        depth: usize,
+    ) {
         // SAFETY: `tile` chooses functions that this machine can run.
-        unsafe { (self.function)(a, b, made, stride) }
+        unsafe { (self.function)(a, b, made, depth) }
     }
 
     /// Writes the product of two matrices that lie row by row, of this many rows, columns, and
@@ -49,11 +67,11 @@ impl<T> Tile<T> {
 }
 
 /// The micro-kernel of a type for an instruction set, or for the baseline if this machine does not
-/// have it.
-pub(super) fn tile<T: Numeric>(isa: Isa) -> Tile<T> {
+/// have it, and for a result of so many rows and columns.
+pub(super) fn tile<T: Numeric>(isa: Isa, shape: [usize; 2]) -> Tile<T> {
     match T::DTYPE {
-        DType::F64 => of_type(f64_tile(isa)),
-        DType::F32 => of_type(f32_tile(isa)),
+        DType::F64 => of_type(f64_tile(isa, shape)),
+        DType::F32 => of_type(f32_tile(isa, shape)),
         DType::ComplexF64 => of_type(complex_tile(isa)),
         DType::ComplexF32 => of_type(plain_tile::<Complex<f32>>(isa)),
         DType::I32 => of_type(plain_tile::<i32>(isa)),
@@ -75,22 +93,29 @@ const PLAIN: [usize; 2] = [4, 4];
 
 per_isa!(
     /// A plain loop.
-    fn plain_loop<T: NumericOps>(a: &[T], b: &[T], made: &mut [T], stride: usize) = plain,
+    fn plain_loop<T: NumericOps>(
+        a: (&[T], usize),
+        b: (&[T], usize),
+        made: (&mut [T], usize),
+        depth: usize
+    ) = plain,
     up to avx2
 );
 
 // Unsafe as the functions of `per_isa` are; it asks nothing of its caller.
 #[inline(always)]
-unsafe fn plain<T: NumericOps>(a: &[T], b: &[T], made: &mut [T], stride: usize) {
+unsafe fn plain<T: NumericOps>(
+    (a, right): (&[T], usize),
+    (b, down): (&[T], usize),
+    (made, stride): (&mut [T], usize),
+    depth: usize,
+) {
     let mut tile = [[T::ZERO; PLAIN[1]]; PLAIN[0]];
     for (row, tile) in tile.iter_mut().enumerate() {
         tile.copy_from_slice(&made[row * stride..][..PLAIN[1]]);
     }
-    let (a, b) = (
-        a.as_chunks::<{ PLAIN[0] }>().0,
-        b.as_chunks::<{ PLAIN[1] }>().0,
-    );
-    for (a, b) in a.iter().zip(b) {
+    for k in 0..depth {
+        let (a, b) = (&a[k * right..][..PLAIN[0]], &b[k * down..][..PLAIN[1]]);
         for (tile, &a) in tile.iter_mut().zip(a) {
             for (sum, &b) in tile.iter_mut().zip(b) {
                 *sum = NumericOps::mul_add(a, b, *sum);
@@ -111,6 +136,8 @@ fn plain_tile<T: NumericOps>(isa: Isa) -> Tile<T> {
     Tile {
         rows: PLAIN[0],
         columns: PLAIN[1],
+        of_a: Panel::of_rows::<{ PLAIN[0] }>(),
+        of_b: Panel::of_rows::<{ PLAIN[1] }>(),
         function: plain_loop::<T>().get(isa),
         whole: small_loop::<T>().get(isa),
     }
@@ -164,13 +191,30 @@ fn some_columns<T: NumericOps, const N: usize>(a: &[T], b: &[T], stride: usize) 
     sums
 }
 
-/// Floats: a micro-kernel for each instruction set with fused multiply-adds. Its tile has some rows
-/// of some vectors of some elements.
+/// Panics unless there are so many columns of `a` and rows of `b`, of which each begins some
+/// elements behind the one before and has some elements.
+#[inline(always)]
+fn assert_room<T>(a: (&[T], usize, usize), b: (&[T], usize, usize), depth: usize) {
+    let has_room = |(elements, apart, n): (&[T], usize, usize)| {
+        let last = depth.saturating_sub(1).checked_mul(apart);
+        let end = last.and_then(|last| last.checked_add(n));
+        depth == 0 || end.is_some_and(|end| end <= elements.len())
+    };
+    assert!(
+        has_room(a) && has_room(b),
+        "as many elements as the loops read"
+    );
+}
+
+/// Floats: micro-kernels for each instruction set with fused multiply-adds. Their tiles have some
+/// rows of some vectors: those of any product, of one of few rows, and the same of few columns.
 macro_rules! vectors {
-    ($tile:ident $type:ty: $($isa:ident $feature:literal [$rows:literal $vectors:literal $lanes:literal]
-        $load:ident $splat:ident $multiply_add:ident $store:ident)*
+    ($tile:ident $type:ty:
+        $($isa:ident $feature:literal $lanes:literal
+            $any:tt $low:tt $narrow:tt $low_and_narrow:tt
+            $load:ident $splat:ident $multiply_add:ident $store:ident)*
     ) => {
-        fn $tile(isa: Isa) -> Tile<$type> {
+        fn $tile(isa: Isa, [n_rows, n_columns]: [usize; 2]) -> Tile<$type> {
             match isa {
                 $(
                     #[cfg(target_arch = "x86_64")]
@@ -178,32 +222,41 @@ macro_rules! vectors {
                         use std::arch::x86_64::{$load, $multiply_add, $splat, $store};
 
                         #[target_feature(enable = $feature)]
-                        fn multiply(a: &[$type], b: &[$type], made: &mut [$type], stride: usize) {
-                            let mut tile = [[$splat(0.0); $vectors]; $rows];
+                        fn multiply<const ROWS: usize, const VECTORS: usize>(
+                            (a, right): (&[$type], usize),
+                            (b, down): (&[$type], usize),
+                            (made, stride): (&mut [$type], usize),
+                            depth: usize,
+                        ) {
+                            assert_room((a, right, ROWS), (b, down, VECTORS * $lanes), depth);
+                            let mut tile = [[$splat(0.0); VECTORS]; ROWS];
                             for (row, tile) in tile.iter_mut().enumerate() {
-                                let made = &made[row * stride..][..$vectors * $lanes];
+                                let made = &made[row * stride..][..VECTORS * $lanes];
                                 for (vector, made) in tile.iter_mut().zip(made.as_chunks::<$lanes>().0) {
                                     // SAFETY: there are as many elements as the vector has.
                                     *vector = unsafe { $load(made.as_ptr()) };
                                 }
                             }
-                            let a = a.as_chunks::<$rows>().0;
-                            let b = b.as_chunks::<{ $vectors * $lanes }>().0;
-                            for (a, b) in a.iter().zip(b) {
-                                let mut row = [$splat(0.0); $vectors];
-                                for (vector, b) in row.iter_mut().zip(b.as_chunks::<$lanes>().0) {
+                            for k in 0..depth {
+                                // SAFETY: there is room for so many rows and columns.
+                                let (a, b) = unsafe {
+                                    (a.as_ptr().add(k * right), b.as_ptr().add(k * down))
+                                };
+                                let mut row = [$splat(0.0); VECTORS];
+                                for (number, vector) in row.iter_mut().enumerate() {
                                     // SAFETY: as above.
-                                    *vector = unsafe { $load(b.as_ptr()) };
+                                    *vector = unsafe { $load(b.add(number * $lanes)) };
                                 }
-                                for (tile, &a) in tile.iter_mut().zip(a) {
-                                    let a = $splat(a);
+                                for (i, tile) in tile.iter_mut().enumerate() {
+                                    // SAFETY: as above.
+                                    let a = $splat(unsafe { *a.add(i) });
                                     for (sum, &b) in tile.iter_mut().zip(&row) {
                                         *sum = $multiply_add(a, b, *sum);
                                     }
                                 }
                             }
                             for (row, tile) in tile.iter().enumerate() {
-                                let made = &mut made[row * stride..][..$vectors * $lanes];
+                                let made = &mut made[row * stride..][..VECTORS * $lanes];
                                 for (&vector, made) in tile.iter().zip(made.as_chunks_mut::<$lanes>().0) {
                                     // SAFETY: as above.
                                     unsafe { $store(made.as_mut_ptr(), vector) };
@@ -211,11 +264,23 @@ macro_rules! vectors {
                             }
                         }
 
-                        Tile {
-                            rows: $rows,
-                            columns: $vectors * $lanes,
-                            function: multiply,
-                            whole: small_loop::<$type>().get(isa),
+                        macro_rules! tile {
+                            ([$rows:literal $vectors:literal]) => {
+                                Tile {
+                                    rows: $rows,
+                                    columns: $vectors * $lanes,
+                                    of_a: Panel::of_rows::<$rows>(),
+                                    of_b: Panel::of_rows::<{ $vectors * $lanes }>(),
+                                    function: multiply::<$rows, $vectors>,
+                                    whole: small_loop::<$type>().get(isa),
+                                }
+                            };
+                        }
+                        match (n_rows <= 4, n_columns <= $lanes) {
+                            (false, false) => tile!($any),
+                            (true, false) => tile!($low),
+                            (false, true) => tile!($narrow),
+                            (true, true) => tile!($low_and_narrow),
                         }
                     }
                 )*
@@ -226,12 +291,16 @@ macro_rules! vectors {
 }
 
 vectors!(f64_tile f64:
-    Avx2 "avx2,fma" [6 2 4] _mm256_loadu_pd _mm256_set1_pd _mm256_fmadd_pd _mm256_storeu_pd
-    Avx512 "avx512f,avx2,fma" [8 3 8] _mm512_loadu_pd _mm512_set1_pd _mm512_fmadd_pd _mm512_storeu_pd
+    Avx2 "avx2,fma" 4 [6 2] [4 3] [12 1] [4 1]
+        _mm256_loadu_pd _mm256_set1_pd _mm256_fmadd_pd _mm256_storeu_pd
+    Avx512 "avx512f,avx2,fma" 8 [8 3] [4 6] [12 1] [4 1]
+        _mm512_loadu_pd _mm512_set1_pd _mm512_fmadd_pd _mm512_storeu_pd
 );
 vectors!(f32_tile f32:
-    Avx2 "avx2,fma" [6 2 8] _mm256_loadu_ps _mm256_set1_ps _mm256_fmadd_ps _mm256_storeu_ps
-    Avx512 "avx512f,avx2,fma" [8 3 16] _mm512_loadu_ps _mm512_set1_ps _mm512_fmadd_ps _mm512_storeu_ps
+    Avx2 "avx2,fma" 8 [6 2] [4 3] [12 1] [4 1]
+        _mm256_loadu_ps _mm256_set1_ps _mm256_fmadd_ps _mm256_storeu_ps
+    Avx512 "avx512f,avx2,fma" 16 [8 3] [4 6] [12 1] [4 1]
+        _mm512_loadu_ps _mm512_set1_ps _mm512_fmadd_ps _mm512_storeu_ps
 );
 
 fn complex_tile(isa: Isa) -> Tile<Complex<f64>> {
@@ -240,6 +309,8 @@ fn complex_tile(isa: Isa) -> Tile<Complex<f64>> {
         return Tile {
             rows: complex::ROWS,
             columns: complex::COLUMNS,
+            of_a: Panel::of_rows::<{ complex::ROWS }>(),
+            of_b: Panel::of_rows::<{ complex::COLUMNS }>(),
             function: complex::multiply,
             whole: small_loop::<Complex<f64>>().get(isa),
         };
@@ -265,18 +336,18 @@ mod complex {
     /// [`NumericOps::mul_add`](crate::ops::NumericOps::mul_add).
     #[target_feature(enable = "avx2,fma")]
     pub(super) fn multiply(
-        a: &[Complex<f64>],
-        b: &[Complex<f64>],
-        made: &mut [Complex<f64>],
-        stride: usize,
+        (a, right): (&[Complex<f64>], usize),
+        (b, down): (&[Complex<f64>], usize),
+        (made, stride): (&mut [Complex<f64>], usize),
+        depth: usize,
     ) {
         let mut tile = [[_mm256_set1_pd(0.0); 2]; ROWS];
         for (row, tile) in tile.iter_mut().enumerate() {
             *tile = parts(&made[row * stride..].as_chunks().0[0]);
         }
-        let (a, b) = (a.as_chunks::<ROWS>().0, b.as_chunks::<COLUMNS>().0);
-        for (a, b) in a.iter().zip(b) {
-            let [b_re, b_im] = parts(b);
+        for k in 0..depth {
+            let a = &a[k * right..][..ROWS];
+            let [b_re, b_im] = parts(&b[k * down..].as_chunks().0[0]);
             for ([re, im], a) in tile.iter_mut().zip(a) {
                 let (a_re, a_im) = (_mm256_set1_pd(a.re), _mm256_set1_pd(a.im));
                 *re = _mm256_fmadd_pd(a_re, b_re, *re);

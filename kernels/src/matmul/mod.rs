@@ -12,10 +12,12 @@
 //! `a` once for each [`COLUMNS`] columns, the result twice for each [`DEPTH`] of the inner index.
 
 mod micro;
+mod pack;
 
 use crate::element::Numeric;
 use crate::isa::Isa;
 use micro::Tile;
+use pack::Panels;
 
 /// Inner indices of a block.
 const DEPTH: usize = 192;
@@ -73,6 +75,14 @@ impl<'a, T: Numeric> Matrix<'a, T> {
         is_in_order.then(|| &self.elements[self.first..][..n_rows * n_columns])
     }
 
+    /// Where an element lies.
+    #[inline(always)]
+    fn at(&self, row: usize, column: usize) -> usize {
+        let [down, right] = self.strides;
+        let offset = row as isize * down + column as isize * right;
+        self.first.wrapping_add_signed(offset)
+    }
+
     /// With rows and columns exchanged.
     fn transposed(self) -> Self {
         let ([rows, columns], [down, right]) = (self.shape, self.strides);
@@ -82,43 +92,13 @@ impl<'a, T: Numeric> Matrix<'a, T> {
             ..self
         }
     }
-
-    /// `n_rows` rows by `n_columns` columns from `row` and `column` on, in panels of `height` rows,
-    /// column by column; rows that the last panel has not are zero.
-    fn pack(
-        self,
-        [row, column]: [usize; 2],
-        [n_rows, n_columns]: [usize; 2],
-        height: usize,
-        panels: &mut [T],
-    ) {
-        let [down, right] = self.strides;
-        for (number, panel) in panels.chunks_exact_mut(height * n_columns).enumerate() {
-            let first_row = number * height;
-            let n = height.min(n_rows - first_row);
-            let corner =
-                self.first as isize + (row + first_row) as isize * down + column as isize * right;
-            let at =
-                |i: usize, k: usize| (corner + i as isize * down + k as isize * right) as usize;
-            for (k, made) in panel.chunks_exact_mut(height).enumerate() {
-                made[n..].fill(T::ZERO);
-                if down == 1 {
-                    made[..n].copy_from_slice(&self.elements[at(0, k)..][..n]);
-                    continue;
-                }
-                for (i, made) in made[..n].iter_mut().enumerate() {
-                    *made = self.elements[at(i, k)];
-                }
-            }
-        }
-    }
 }
 
 /// How many elements [`product`] needs for blocks, for a product of this shape: rows, columns, and
 /// the length of the inner dimension.
 #[must_use]
 pub fn workspace<T: Numeric>(isa: Isa, [rows, columns, depth]: [usize; 3]) -> usize {
-    let tile = micro::tile::<T>(isa);
+    let tile = micro::tile::<T>(isa, [rows, columns]);
     let rows = rows.min(ROWS).next_multiple_of(tile.rows);
     let columns = columns.min(COLUMNS).next_multiple_of(tile.columns);
     (rows + columns + tile.rows) * depth.min(DEPTH)
@@ -138,72 +118,127 @@ pub fn product<T: Numeric>(
     made: &mut [T],
     workspace: &mut [T],
 ) {
-    let ([n_rows, depth], [b_rows, n_columns]) = (a.shape, b.shape);
-    assert!(depth == b_rows, "as many columns as rows");
-    assert!(
-        made.len() == n_rows * n_columns,
-        "an element for each row and column"
-    );
-    let tile = micro::tile::<T>(isa);
+    let ([n_rows, depth], [_, n_columns]) = (a.shape, b.shape);
+    check(a, b, made);
     let is_small = n_rows.max(n_columns).max(depth) <= SMALL;
     if let (true, Some(a), Some(b)) = (is_small, a.in_order(), b.in_order()) {
+        let tile = micro::tile::<T>(isa, [n_rows, n_columns]);
         tile.product(a, b, made, [n_rows, n_columns, depth]);
         return;
     }
+    in_blocks(isa, (a, b), made, workspace, n_columns);
+}
+
+/// As [`product`], of rows of a symmetric product from that with the number `first` on: writes each
+/// up to the diagonal, and elements behind that have to be written again.
+///
+/// # Panics
+///
+/// As [`product`].
+pub fn to_diagonal<T: Numeric>(
+    isa: Isa,
+    (a, first): (Matrix<'_, T>, usize),
+    b: Matrix<'_, T>,
+    made: &mut [T],
+    workspace: &mut [T],
+) {
+    check(a, b, made);
+    in_blocks(isa, (a, b), made, workspace, first);
+}
+
+fn check<T>(a: Matrix<'_, T>, b: Matrix<'_, T>, made: &[T]) {
+    assert!(a.shape[1] == b.shape[0], "as many columns as rows");
+    assert!(
+        made.len() == a.shape[0] * b.shape[1],
+        "an element for each row and column"
+    );
+}
+
+/// The product in blocks: of the first row the element `last_of_first` and those before it, of each row
+/// one more than of the row before, as far as there are columns.
+fn in_blocks<T: Numeric>(
+    isa: Isa,
+    (a, b): (Matrix<'_, T>, Matrix<'_, T>),
+    made: &mut [T],
+    workspace: &mut [T],
+    last_of_first: usize,
+) {
     made.fill(T::ZERO);
     if made.is_empty() {
         return;
     }
+    let ([n_rows, depth], stride) = (a.shape, b.shape[1]);
+    let tile = micro::tile::<T>(isa, [n_rows, stride]);
+    let n_columns = stride.min(last_of_first + n_rows);
     for column in (0..n_columns).step_by(COLUMNS) {
         let columns = COLUMNS.min(n_columns - column);
         for inner in (0..depth).step_by(DEPTH) {
             let depth = DEPTH.min(depth - inner);
             let of_b = columns.next_multiple_of(tile.columns) * depth;
             let (of_b, rest) = workspace.split_at_mut(of_b);
-            b.transposed()
-                .pack([column, inner], [columns, depth], tile.columns, of_b);
+            let (corner, shape) = ([column, inner], [columns, depth]);
+            let uses = n_rows.div_ceil(tile.rows);
+            let of_b = Panels::of(b.transposed(), corner, shape, (tile.of_b, uses), of_b);
             for row in (0..n_rows).step_by(ROWS) {
                 let rows = ROWS.min(n_rows - row);
                 let of_a = &mut rest[..rows.next_multiple_of(tile.rows) * depth];
-                a.pack([row, inner], [rows, depth], tile.rows, of_a);
-                let made = &mut made[row * n_columns + column..];
-                block(&tile, depth, of_a, of_b, (made, n_columns), [rows, columns]);
+                let (corner, shape) = ([row, inner], [rows, depth]);
+                let uses = n_columns.div_ceil(tile.columns);
+                let of_a = Panels::of(a, corner, shape, (tile.of_a, uses), of_a);
+                let made = Block {
+                    made: &mut made[row * stride + column..],
+                    stride,
+                    shape: [rows, columns],
+                    last_of_first: (last_of_first + row).saturating_sub(column),
+                };
+                made.add(&tile, &of_a, &of_b, depth);
             }
         }
     }
 }
 
-/// Adds the product of packed blocks to a block of the result, whose rows lie `stride` apart.
-fn block<T: Numeric>(
-    tile: &Tile<T>,
-    depth: usize,
-    a: &[T],
-    b: &[T],
-    (made, stride): (&mut [T], usize),
-    [n_rows, n_columns]: [usize; 2],
-) {
-    for (number, b) in b.chunks_exact(tile.columns * depth).enumerate() {
-        let column = number * tile.columns;
-        let columns = tile.columns.min(n_columns - column);
-        for (number, a) in a.chunks_exact(tile.rows * depth).enumerate() {
-            let row = number * tile.rows;
-            let rows = tile.rows.min(n_rows - row);
-            let made = &mut made[row * stride + column..];
-            if rows == tile.rows && columns == tile.columns {
-                tile.add(a, b, made, stride);
-                continue;
-            }
-            // A tile at the edge is made elsewhere.
-            let mut whole = [T::ZERO; micro::MOST];
-            let whole = &mut whole[..tile.rows * tile.columns];
-            for row in 0..rows {
-                let part = &made[row * stride..][..columns];
-                whole[row * tile.columns..][..columns].copy_from_slice(part);
-            }
-            tile.add(a, b, whole, tile.columns);
-            for row in 0..rows {
-                let part = &whole[row * tile.columns..][..columns];
-                made[row * stride..][..columns].copy_from_slice(part);
+/// A block of the result, whose rows lie `stride` apart.
+struct Block<'a, T> {
+    made: &'a mut [T],
+    stride: usize,
+    shape: [usize; 2],
+    /// The last element of its first row that is wanted; of each row one more is.
+    last_of_first: usize,
+}
+
+impl<T: Numeric> Block<'_, T> {
+    /// Adds the product of a block of `a` and one of `b`.
+    fn add(self, tile: &Tile<T>, a: &Panels<'_, T>, b: &Panels<'_, T>, depth: usize) {
+        let Self {
+            made,
+            stride,
+            shape: [n_rows, n_columns],
+            last_of_first,
+        } = self;
+        for (number, column) in (0..n_columns).step_by(tile.columns).enumerate() {
+            let (b, columns) = (b.panel(number), tile.columns.min(n_columns - column));
+            // Tiles of which not even the last row reaches this far.
+            let unwanted = column.saturating_sub(last_of_first) / tile.rows;
+            let rows = (0..n_rows).step_by(tile.rows).enumerate();
+            for (number, row) in rows.skip(unwanted) {
+                let (a, rows) = (a.panel(number), tile.rows.min(n_rows - row));
+                let made = &mut made[row * stride + column..];
+                if rows == tile.rows && columns == tile.columns {
+                    tile.add(a, b, (made, stride), depth);
+                    continue;
+                }
+                // A tile at the edge is made elsewhere.
+                let mut whole = [T::ZERO; micro::MOST];
+                let whole = &mut whole[..tile.rows * tile.columns];
+                for row in 0..rows {
+                    let part = &made[row * stride..][..columns];
+                    whole[row * tile.columns..][..columns].copy_from_slice(part);
+                }
+                tile.add(a, b, (&mut *whole, tile.columns), depth);
+                for row in 0..rows {
+                    let part = &whole[row * tile.columns..][..columns];
+                    made[row * stride..][..columns].copy_from_slice(part);
+                }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Products against chains of fused multiply-adds, to the bit: every instruction set, edges of
 //! tiles and blocks, any strides.
 
-use super::{Matrix, product, workspace};
+use super::{Matrix, product, to_diagonal, workspace};
 use crate::element::Numeric;
 use crate::isa::Isa;
 use num_complex::Complex;
@@ -42,6 +42,77 @@ fn check<T: Numeric>([rows, columns, depth]: [usize; 3]) {
         product(isa, a.rows(first, n), b, &mut part, &mut blocks);
         let part: Vec<_> = part.iter().map(|made| made.to_value()).collect();
         assert_eq!(part, expected[first * columns..]);
+    }
+}
+
+/// With rows side by side, or columns, where few of the other matrix are multiplied without a copy.
+fn check_in_place<T: Numeric>([rows, columns, depth]: [usize; 3]) {
+    let of_a: Vec<T> = (0..rows * depth).map(element).collect();
+    let of_b: Vec<T> = (0..columns * depth).map(|i| element(i + 5)).collect();
+    let matrix = |elements, shape| Matrix::<T>::of_rows(elements, shape);
+    let mut transposed = vec![T::ZERO; rows * depth];
+    for i in 0..rows {
+        for k in 0..depth {
+            transposed[k * rows + i] = of_a[i * depth + k];
+        }
+    }
+    let b = matrix(&of_b, [depth, columns]);
+    let chain = |i: usize, j: usize| {
+        let plus = |sum: T, k: usize| of_a[i * depth + k].times_plus(of_b[k * columns + j], sum);
+        (0..depth).fold(T::ZERO, plus).to_value()
+    };
+    let places = (0..rows).flat_map(|i| (0..columns).map(move |j| (i, j)));
+    let expected: Vec<_> = places.map(|(i, j)| chain(i, j)).collect();
+    for isa in Isa::available() {
+        for a in [
+            matrix(&of_a, [rows, depth]),
+            matrix(&transposed, [depth, rows]).transposed(),
+        ] {
+            let mut made = vec![T::ONE; rows * columns];
+            let mut blocks = vec![T::ONE; workspace::<T>(isa, [rows, columns, depth])];
+            product(isa, a, b, &mut made, &mut blocks);
+            let made: Vec<_> = made.iter().map(|made| made.to_value()).collect();
+            assert_eq!(made, expected, "{isa} {rows} x {depth} x {columns}");
+        }
+    }
+}
+
+#[test]
+fn products_of_few_rows_and_columns() {
+    for rows in [1, 3, 4, 5, 12, 13, 17] {
+        for columns in [1, 4, 5, 8, 9, 16, 17, 49, 97] {
+            check_in_place::<f64>([rows, columns, 3]);
+            check_in_place::<f32>([rows, columns, 3]);
+        }
+    }
+    for shape in [[4, 4, 1000], [8, 8, 500], [16, 16, 385], [4, 3000, 2]] {
+        check_in_place::<f64>(shape);
+        check_in_place::<f32>(shape);
+        check_in_place::<Complex<f64>>(shape);
+        check_in_place::<i32>(shape);
+    }
+}
+
+#[test]
+fn half_of_a_symmetric_product_is_that_of_the_whole() {
+    for [n, depth] in [[16, 40], [23, 200], [50, 7], [210, 193], [1600, 3]] {
+        let elements: Vec<f64> = (0..n * depth).map(element).collect();
+        let b = Matrix::of_rows(&elements, [depth, n]);
+        let a = b.transposed();
+        for isa in Isa::available() {
+            let mut blocks = vec![0.0; workspace::<f64>(isa, [n, n, depth])];
+            let mut whole = vec![1.0; n * n];
+            product(isa, a, b, &mut whole, &mut blocks);
+            for first in [0, n / 3, n - 1] {
+                let mut half = vec![1.0; (n - first) * n];
+                let rows = (a.rows(first, n - first), first);
+                to_diagonal(isa, rows, b, &mut half, &mut blocks);
+                for i in first..n {
+                    let row = &half[(i - first) * n..][..=i];
+                    assert_eq!(row, &whole[i * n..][..=i], "{isa} {n} row {i}");
+                }
+            }
+        }
     }
 }
 
