@@ -74,10 +74,11 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
     }
 }
 
-/// The key of an element that is equal to itself.
+/// The key of an element that is no NaN.
 #[inline(always)]
 fn key_of_number<T: Numeric + PartialOrd>(x: T) -> Option<u64> {
-    (x == x).then(|| key_of_equals(x))
+    let is_number = x.partial_cmp(&x).is_some();
+    is_number.then(|| key_of_equals(x))
 }
 
 /// Some keys, to be looked up.

@@ -4,8 +4,13 @@
 use super::Matrix;
 use crate::element::Numeric;
 
-/// How often a panel is read for which a copy is not worth while.
-const FEW: usize = 2;
+/// How often a panel is read for which a copy is not worth while, if its columns lie close together,
+/// or are few: reads of many places apart from each other are better done all before they are used.
+const FEW_USES: usize = 2;
+/// How many times its own length a column lies from the next one that is close.
+const CLOSE: usize = 4;
+/// How many columns are few.
+const FEW_COLUMNS: usize = 8;
 /// Columns of a panel that are copied row by row before the next ones, so that they stay in the L1
 /// cache.
 const AT_ONCE: usize = 16;
@@ -14,8 +19,11 @@ const AT_ONCE: usize = 16;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Panel<T> {
     height: usize,
-    pack: fn(Matrix<'_, T>, [usize; 2], [usize; 2], &mut [T]),
+    pack: Pack<T>,
 }
+
+/// The matrix, a row and a column, how many of them from there on, and the copy.
+type Pack<T> = fn(Matrix<'_, T>, [usize; 2], [usize; 2], &mut [T]);
 
 impl<T: Numeric> Panel<T> {
     pub(super) fn of_rows<const HEIGHT: usize>() -> Self {
@@ -50,7 +58,8 @@ impl<'a, T: Numeric> Panels<'a, T> {
     ) -> Self {
         let Panel { height, pack } = panel;
         let [down, right] = matrix.strides;
-        let is_in_place = uses <= FEW && down == 1 && right >= 0;
+        let is_near = right.unsigned_abs() <= CLOSE * height || n_columns <= FEW_COLUMNS;
+        let is_in_place = uses <= FEW_USES && down == 1 && right >= 0 && is_near;
         let n_in_place = if is_in_place { n_rows / height } else { 0 };
         let first = n_in_place * height;
         let packed = &mut copy[..(n_rows - first).next_multiple_of(height) * n_columns];
