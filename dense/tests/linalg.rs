@@ -224,6 +224,14 @@ fn what_has_no_answer_is_refused() {
             "{error}"
         );
     }
+    for n in [2, 3, 4, 7] {
+        let (zeros, ones) = (Array::<f64, 2>::zeros([n, n]), Array::ones([n, n]));
+        for singular in [zeros, ones] {
+            assert_eq!(singular.det().unwrap().get().unwrap(), 0.0, "{n}");
+            let complex = singular.cast::<Complex<f32>>();
+            assert_eq!(complex.det().unwrap().get().unwrap(), Complex::ZERO);
+        }
+    }
     let (sign, log) = ones.slogdet().unwrap();
     assert_eq!(sign.get().unwrap(), 0.0);
     assert_eq!(log.get().unwrap(), f64::NEG_INFINITY);

@@ -33,7 +33,7 @@ macro_rules! unary_operations {
             Neg    neg    { Same | Nothing    | true  | 1   | Prefix("-") | wrapping   | - }
             /// The absolute value, real for complex numbers; whole numbers wrap.
             Abs    abs    { Real | Unsigned   | false | 1   | Call        | magnitudes | abs/try_abs }
-            /// -1, 0 or 1 by the sign, NaN for NaN; `x / |x|`, or 0, for complex numbers.
+            /// -1, 0 or 1 by the sign, of -0 and NaN these; `x / |x|`, or 0, for complex numbers.
             Sign   sign   { Same | Nothing    | false | 1   | Call        | numeric    | sign/try_sign }
             /// The complex conjugate; real numbers stay as they are.
             Conj   conj   { Same | NotComplex | true  | 1   | Operand     | complex    | conj/try_conj }

@@ -11,6 +11,7 @@ use num_complex::Complex;
 use sparsefuse_kernels::{Element, Field};
 use sparsefuse_runtime::{Error, reserve, try_collect};
 use std::marker::PhantomData;
+use std::ops::Mul;
 
 /// What is made of a matrix, or of two.
 #[derive(Clone, Copy, Debug)]
@@ -119,7 +120,7 @@ impl<T: Field, M: Element> Work<T, M> {
 }
 
 /// The numbers that faer computes with.
-trait Number: ComplexField<Real = f64> + Copy {
+trait Number: ComplexField<Real = f64> + Copy + Mul<Output = Self> {
     fn of_parts(parts: (f64, f64)) -> Self;
     fn complex(self) -> Complex<f64>;
     fn eigen(a: MatRef<'_, Self>) -> Result<Eigen<f64>, faer::linalg::evd::EvdError>;
@@ -244,7 +245,17 @@ fn make<W: Number>(
             factors.solve(Mat::<W>::identity(n, n))
         }
         Method::Determinant => {
-            let determinant = a.determinant();
+            let factors = a.partial_piv_lu();
+            let odd = is_odd(factors.P().arrays().0);
+            let mut determinant = from_real(if odd { -1.0 } else { 1.0 });
+            for pivot in (0..n).map(|row| factors.U()[(row, row)]) {
+                if pivot.complex() == Complex::ZERO {
+                    // Behind such a pivot faer's are not numbers.
+                    determinant = from_real(0.0);
+                    break;
+                }
+                determinant = determinant * pivot;
+            }
             Mat::from_fn(1, 1, |_, _| determinant)
         }
         Method::LogDeterminant => {
