@@ -85,8 +85,8 @@ fn key_of_number<T: Numeric + PartialOrd>(x: T) -> Option<u64> {
 enum Table {
     /// Words with a bit for each key from `first` on.
     Bits { first: u64, words: Vec<u64> },
-    /// A power of two of places, most of them empty. A key lies at the place that the first bits of
-    /// a product say, or behind it, before the next empty one.
+    /// A power of two of places, most of them empty. A key lies at its [`place`] or behind it,
+    /// before the next empty one.
     Places {
         keys: Vec<u64>,
         shift: u32,
@@ -97,11 +97,17 @@ enum Table {
 
 /// What stands at an empty place.
 const EMPTY: u64 = u64::MAX;
-/// 2^64 divided by the golden ratio: the first bits of multiples are spread evenly (D. Knuth, *The
-/// Art of Computer Programming*, volume 3, section 6.4).
-const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 /// How many bits for each key and each that is looked up are worth while.
 const BITS: usize = 32;
+
+/// Where a key belongs: the first bits of a product with 2^64 divided by the golden ratio, which
+/// spreads multiples evenly (D. Knuth, *The Art of Computer Programming*, volume 3, section 6.4);
+/// those of large powers of two too, since the halves of the key are mixed before.
+#[inline(always)]
+fn place(key: u64, shift: u32) -> usize {
+    const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+    ((key ^ key >> 32).wrapping_mul(FACTOR) >> shift) as usize
+}
 
 impl Table {
     /// The table of some keys, in which so many are going to be looked up.
@@ -123,11 +129,11 @@ impl Table {
         let mut table = try_collect((0..n_places).map(|_| EMPTY))?;
         let has_empty = keys.contains(&EMPTY);
         for key in keys {
-            let mut place = key.wrapping_mul(FACTOR) >> shift;
-            while ![key, EMPTY].contains(&table[place as usize]) {
-                place = (place + 1) % n_places as u64;
+            let mut place = place(key, shift);
+            while ![key, EMPTY].contains(&table[place]) {
+                place = (place + 1) % n_places;
             }
-            table[place as usize] = key;
+            table[place] = key;
         }
         Ok(Self::Places {
             keys: table,
@@ -149,7 +155,7 @@ impl Table {
                 shift,
                 has_empty,
             } => {
-                let mut place = (key.wrapping_mul(FACTOR) >> shift) as usize;
+                let mut place = place(key, *shift);
                 loop {
                     let found = keys[place & (keys.len() - 1)];
                     if found == key {

@@ -10,6 +10,8 @@
 //! multiplies two panels into a tile of the result that stays in registers. A block of `a` fits the
 //! L2 cache, a panel of `b` the L1 cache. For each flop little memory is moved: `b` is read once,
 //! `a` once for each [`COLUMNS`] columns, the result twice for each [`DEPTH`] of the inner index.
+//! Results of few rows or columns have tiles of other shapes, and panels that are used at most
+//! twice are read where they are if they lie close together ([`pack`]).
 
 mod micro;
 mod pack;
