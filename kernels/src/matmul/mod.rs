@@ -156,8 +156,8 @@ fn check<T>(a: Matrix<'_, T>, b: Matrix<'_, T>, made: &[T]) {
     );
 }
 
-/// The product in blocks: of the first row the element `last_of_first` and those before it, of each row
-/// one more than of the row before, as far as there are columns.
+/// The product in blocks: of the first row the element `last_of_first` and those before it, of each
+/// row one more than of the row before, as far as there are columns.
 fn in_blocks<T: Numeric>(
     isa: Isa,
     (a, b): (Matrix<'_, T>, Matrix<'_, T>),
