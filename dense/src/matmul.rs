@@ -25,7 +25,7 @@ impl<T: Numeric> Array<T, 2> {
     ///
     /// Element `(i, j)` is `a[i, 0] * b[0, j]` plus the products that follow, in this order and
     /// each by one fused multiply-add, from zero. On one rank, transposes and slices are read where
-    /// they are, without a copy, and of `x.t().matmul(&x)` half is computed where elements are real;
+    /// they are, without a copy, and of `x.t().matmul(&x)` half is computed if elements are real;
     /// on several ranks, each makes its rows of the result, from its rows of this matrix and all of
     /// `other`.
     ///

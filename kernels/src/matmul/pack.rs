@@ -4,8 +4,9 @@
 use super::Matrix;
 use crate::element::Numeric;
 
-/// How often a panel is read for which a copy is not worth while, if its columns lie close together,
-/// or are few: reads of many places apart from each other are better done all before they are used.
+/// How often a panel is read for which a copy is not worth while, if its columns lie close
+/// together, or are few: reads of many places apart from each other are better done all before they
+/// are used.
 const FEW_USES: usize = 2;
 /// How many times its own length a column lies from the next one that is close.
 const CLOSE: usize = 4;
