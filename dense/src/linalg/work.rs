@@ -11,7 +11,7 @@ use num_complex::Complex;
 use sparsefuse_kernels::{Element, Field};
 use sparsefuse_runtime::{Error, reserve, try_collect};
 use std::marker::PhantomData;
-use std::ops::Mul;
+use std::ops::MulAssign;
 
 /// What is made of a matrix, or of two.
 #[derive(Clone, Copy, Debug)]
@@ -120,7 +120,7 @@ impl<T: Field, M: Element> Work<T, M> {
 }
 
 /// The numbers that faer computes with.
-trait Number: ComplexField<Real = f64> + Copy + Mul<Output = Self> {
+trait Number: ComplexField<Real = f64> + Copy + MulAssign {
     fn of_parts(parts: (f64, f64)) -> Self;
     fn complex(self) -> Complex<f64>;
     fn eigen(a: MatRef<'_, Self>) -> Result<Eigen<f64>, faer::linalg::evd::EvdError>;
@@ -254,7 +254,7 @@ fn make<W: Number>(
                     determinant = from_real(0.0);
                     break;
                 }
-                determinant = determinant * pivot;
+                determinant *= pivot;
             }
             Mat::from_fn(1, 1, |_, _| determinant)
         }
