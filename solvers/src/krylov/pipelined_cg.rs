@@ -114,7 +114,8 @@ pub(super) async fn iterate<T: Field>(
             z = a.apply(&q)?;
             gamma = r.dot(&u);
             sigma = p.dot(&s);
-            alpha = gamma.ratio(&sigma);
+            // The residual may not be the one that p was made for.
+            alpha = p.dot(&r).ratio(&sigma);
         }
     }
 }
