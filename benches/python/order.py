@@ -1,4 +1,4 @@
-"""Sorts, searches, histograms, quantiles, scans and masks here and in NumPy, in turn.
+"""Sorts, searches, histograms, quantiles, scans, masks and products of narrow matrices here and in NumPy, in turn.
 
     cargo bench -p sparsefuse-dense --bench order --no-run
     python3 benches/python/order.py BINARY [BINARY ...] [--len 10000000] [--rounds 3] [--only NAME]
@@ -30,6 +30,7 @@ def works(n):
     tall = x[: n // 50 * 50].reshape(-1, 50)
     side = int(n**0.5)
     square = x[: side * side].reshape(side, side)
+    narrow, small = x[: n // 4 * 4].reshape(-1, 4), x[:16].reshape(4, 4)
 
     def put():
         changed = x.copy()
@@ -41,6 +42,12 @@ def works(n):
         "sort, i64": lambda: np.sort(k),
         "argsort, f64": lambda: np.argsort(x, kind="stable"),
         "searchsorted in 1000": lambda: np.searchsorted(table, x),
+        "is_in, i64": lambda: np.isin(k, anywhere),
+        "is_in, f64 in 1000": lambda: np.isin(x, table),
+        "X^T X, tall": lambda: tall.T @ tall,
+        "X^T X, narrow": lambda: narrow.T @ narrow,
+        "X S, narrow": lambda: narrow @ small,
+        "S X^T, narrow": lambda: small @ narrow.T,
         "x[x > 0.5]": lambda: x[x > 0.5],
         "unique, f64": lambda: np.unique(x),
         "unique, i64": lambda: np.unique(k, sorted=True),

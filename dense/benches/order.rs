@@ -1,4 +1,5 @@
-//! How long sorts, searches, histograms, quantiles, scans and masks take.
+//! How long sorts, searches, histograms, quantiles, scans, masks and products of narrow matrices
+//! take.
 //!
 //! `cargo bench -p sparsefuse-dense --bench order [-- NAME] [--len N]`: milliseconds on 1 and 2
 //! threads, the median of 5 rounds, of ten million elements or of N. `benches/python/order.py` runs
@@ -21,17 +22,34 @@ struct Data {
     /// Rows of 50, and as many rows as columns.
     tall: Array<f64, 2>,
     square: Array<f64, 2>,
+    /// Rows of 4, and the first 4 of them.
+    narrow: Array<f64, 2>,
+    small: Array<f64, 2>,
 }
 
 type Work = fn(&Data) -> Result<(), Error>;
 
-const WORKS: [(&str, Work); 30] = [
+const WORKS: [(&str, Work); 36] = [
     ("sort, f64", |data| made(&data.x.sort())),
     ("sort, f32", |data| made(&data.single.sort())),
     ("sort, i64", |data| made(&data.k.sort())),
     ("argsort, f64", |data| made(&data.x.argsort())),
     ("searchsorted in 1000", |data| {
         made(&data.table.searchsorted(&data.x))
+    }),
+    ("is_in, i64", |data| made(&data.k.is_in(&data.anywhere))),
+    ("is_in, f64 in 1000", |data| {
+        made(&data.x.is_in(&data.table))
+    }),
+    ("X^T X, tall", |data| {
+        made(&data.tall.t().matmul(&data.tall))
+    }),
+    ("X^T X, narrow", |data| {
+        made(&data.narrow.t().matmul(&data.narrow))
+    }),
+    ("X S, narrow", |data| made(&data.narrow.matmul(&data.small))),
+    ("S X^T, narrow", |data| {
+        made(&data.small.matmul(&data.narrow.t()))
     }),
     ("x[x > 0.5]", |data| {
         made(&data.x.compress(&data.x.greater(0.5))?)
@@ -122,6 +140,8 @@ fn median(len: usize, work: Work) -> Result<f64, Error> {
         table: x.slice(..1000).sort(),
         tall: x.slice(..tall * 50).reshape([tall, 50])?,
         square: x.slice(..side * side).reshape([side, side])?,
+        narrow: x.slice(..len / 4 * 4).reshape([len / 4, 4])?,
+        small: x.slice(..16).reshape([4, 4])?,
         anywhere,
         x,
     };

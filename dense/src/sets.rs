@@ -110,7 +110,7 @@ fn place(key: u64, shift: u32) -> usize {
 }
 
 impl Table {
-    /// The table of some keys, in which so many are going to be looked up.
+    /// The table of some keys, in which `n` elements are going to be looked up.
     fn of(keys: Vec<u64>, n: usize) -> Result<Self, Error> {
         let first = keys.iter().copied().min().unwrap_or(0);
         let last = keys.iter().copied().max().unwrap_or(0);

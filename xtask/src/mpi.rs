@@ -6,7 +6,7 @@
 //! by root, on Debian or Ubuntu. Elsewhere the check is skipped, and says what to install.
 //!
 //! Where there is an MPI, all tests are built with the feature `mpi`, so that nothing is compiled
-//! twice; code without the feature is what the documentation sees.
+//! twice; code without the feature is what the documentation and the check without features see.
 
 use crate::cargo::{cargo, show, succeeds, text};
 use crate::tally::Tally;

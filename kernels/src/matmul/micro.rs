@@ -67,7 +67,7 @@ impl<T> Tile<T> {
 }
 
 /// The micro-kernel of a type for an instruction set, or for the baseline if this machine does not
-/// have it, and for a result of so many rows and columns.
+/// have it, and for a result of this shape.
 pub(super) fn tile<T: Numeric>(isa: Isa, shape: [usize; 2]) -> Tile<T> {
     match T::DTYPE {
         DType::F64 => of_type(f64_tile(isa, shape)),
@@ -191,8 +191,9 @@ fn some_columns<T: NumericOps, const N: usize>(a: &[T], b: &[T], stride: usize) 
     sums
 }
 
-/// Panics unless there are so many columns of `a` and rows of `b`, of which each begins some
-/// elements behind the one before and has some elements.
+/// Panics unless `a` has `depth` columns and `b` as many rows: each as long as the third field
+/// says, and begun as far behind the one before as the second says.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn assert_room<T>(a: (&[T], usize, usize), b: (&[T], usize, usize), depth: usize) {
     let has_room = |(elements, apart, n): (&[T], usize, usize)| {
@@ -214,11 +215,11 @@ macro_rules! vectors {
             $any:tt $low:tt $narrow:tt $low_and_narrow:tt
             $load:ident $splat:ident $multiply_add:ident $store:ident)*
     ) => {
-        fn $tile(isa: Isa, [n_rows, n_columns]: [usize; 2]) -> Tile<$type> {
-            match isa {
+        fn $tile(isa: Isa, shape: [usize; 2]) -> Tile<$type> {
+            match (isa, shape) {
                 $(
                     #[cfg(target_arch = "x86_64")]
-                    Isa::$isa if isa.is_available() => {
+                    (Isa::$isa, [n_rows, n_columns]) if isa.is_available() => {
                         use std::arch::x86_64::{$load, $multiply_add, $splat, $store};
 
                         #[target_feature(enable = $feature)]
@@ -238,7 +239,7 @@ macro_rules! vectors {
                                 }
                             }
                             for k in 0..depth {
-                                // SAFETY: there is room for so many rows and columns.
+                                // SAFETY: `assert_room` has found column and row `k`.
                                 let (a, b) = unsafe {
                                     (a.as_ptr().add(k * right), b.as_ptr().add(k * down))
                                 };
