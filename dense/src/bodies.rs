@@ -6,7 +6,7 @@
 
 use sparsefuse_kernels::{
     ArgKind, BinaryOp, DType, Element, Inst, Kernel, KernelBuilder, RandomKind, ReduceOp, UnaryOp,
-    Value, ValueId,
+    Value, ValueId, random,
 };
 use sparsefuse_runtime::Body;
 use std::sync::{Arc, OnceLock};
@@ -34,8 +34,9 @@ pub(crate) enum Operation {
     RowReduce(ReduceOp),
     /// A matrix times a vector.
     MatVec,
-    /// `start + step * index`, of two numbers.
-    Arange,
+    /// Numbers at equal distances, in double precision until each is rounded: of a start, a step,
+    /// the last index, and the number there, which the steps might miss by their rounding.
+    Linspace,
     /// The indices themselves: the same from 0 in steps of 1.
     Indices,
     /// 1 where row and column agree, of the number of columns.
@@ -94,8 +95,8 @@ const REDUCE: usize = FILL + N_ORIGINS * 2;
 const REDUCE_OF: usize = REDUCE + ReduceOp::ALL.len();
 const ROW_REDUCE: usize = REDUCE_OF + 5;
 const MAT_VEC: usize = ROW_REDUCE + ReduceOp::ALL.len();
-const ARANGE: usize = MAT_VEC + 1;
-const INDICES: usize = ARANGE + 1;
+const LINSPACE: usize = MAT_VEC + 1;
+const INDICES: usize = LINSPACE + 1;
 const EYE: usize = INDICES + 1;
 const RANDOM: usize = EYE + 1;
 const RATIO: usize = RANDOM + 2;
@@ -126,7 +127,7 @@ impl Operation {
             Self::ReduceOf(term) => REDUCE_OF + term as usize,
             Self::RowReduce(op) => ROW_REDUCE + op as usize,
             Self::MatVec => MAT_VEC,
-            Self::Arange => ARANGE,
+            Self::Linspace => LINSPACE,
             Self::Indices => INDICES,
             Self::Eye => EYE,
             Self::Random(distribution) => RANDOM + distribution as usize,
@@ -152,7 +153,8 @@ impl Operation {
             Self::RowReduce(ReduceOp::Sum) => "row_sum",
             Self::RowReduce(_) => "row_reduce",
             Self::MatVec => "matvec",
-            Self::Arange | Self::Indices => "arange",
+            Self::Indices => "arange",
+            Self::Linspace => "linspace",
             Self::Eye => "eye",
             Self::Random(Distribution::Uniform) => "random_uniform",
             Self::Random(Distribution::Normal) => "random_normal",
@@ -222,13 +224,20 @@ impl Operation {
                 let y = b.push(Inst::RowReduce { op, rows, x });
                 result(b, true, Some(dtype), y);
             }
-            Self::Arange => {
-                let start = b.param(dtype);
-                let step = b.param(dtype);
+            Self::Linspace => {
+                let [start, step] = [(); 2].map(|()| b.param(DType::F64));
+                let last = b.param(DType::I64);
+                let end = b.param(DType::F64);
                 let index = b.push(Inst::Index);
-                let index = b.push(Inst::Cast(dtype, index));
+                let is_last = b.binary(BinaryOp::Eq, index, last);
+                let index = b.push(Inst::Cast(DType::F64, index));
                 let way = b.binary(BinaryOp::Mul, step, index);
                 let x = b.binary(BinaryOp::Add, start, way);
+                let x = b.push(Inst::Select(is_last, end, x));
+                let x = match dtype {
+                    DType::F64 => x,
+                    _ => b.push(Inst::Cast(dtype, x)),
+                };
                 result(b, true, Some(dtype), x);
             }
             Self::Indices => {
@@ -337,7 +346,11 @@ impl Distribution {
             Self::Uniform => RandomKind::Uniform,
             Self::Normal => RandomKind::Normal,
         };
-        let x = b.push(Inst::Random { kind, seed, index });
+        let mut x = b.push(Inst::Random { kind, seed, index });
+        if self == Self::Uniform && dtype.real() == DType::F32 {
+            let most = b.constant(random::LARGEST_UNIFORM_F32.to_value());
+            x = b.binary(BinaryOp::Min, x, most);
+        }
         if dtype == kind.output() {
             x
         } else {

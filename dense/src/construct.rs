@@ -155,12 +155,14 @@ twins! {
 
 twins! {
     constructors [T: Real] Vector<T>;
-    /// `len` numbers at equal distances, the first of them `start` and the last `end`, up to
-    /// rounding. One task.
+    /// `len` numbers at equal distances, the first of them `start` and the last `end`; of length 1
+    /// the first. NumPy's `linspace`. One task.
     linspace try_linspace(start: T, end: T, len: usize) -> Self {
-        let steps = len.saturating_sub(1).max(1) as f64;
-        let step = T::from_f64((end.to_f64() - start.to_f64()) / steps);
-        generate([len], Operation::Arange, &[start.to_value(), step.to_value()])
+        let (start, end) = (start.to_f64(), end.to_f64());
+        let step = (end - start) / len.saturating_sub(1).max(1) as f64;
+        let last = if len > 1 { len as i64 - 1 } else { -1 };
+        let numbers = [start.to_value(), step.to_value(), last.to_value(), end.to_value()];
+        generate([len], Operation::Linspace, &numbers)
     }
 }
 

@@ -75,10 +75,12 @@ impl<T: Element, const D: usize> Array<T, D> {
     pub fn load_npy(path: impl AsRef<Path>) -> Result<Self, Error> {
         let (path, runtime) = (path.as_ref(), Runtime::current());
         let header = runtime.agree(Header::of_file(path))?;
+        let layout = runtime.agree(header.layout::<T, D>("load_npy", path))?;
+        runtime.agree_on_file(path, &layout.facts(&header))?;
         let Layout {
             dims,
             is_big_endian,
-        } = header.layout::<T, D>("load_npy", path)?;
+        } = layout;
         runtime.agree(header.check_end(path, dims, T::DTYPE.size()))?;
         let (partition, rows) = runtime.default_rows(dims);
         let first = header.len + (rows.start * dims.row_len() * T::DTYPE.size()) as u64;
@@ -155,6 +157,19 @@ pub(crate) struct Layout {
     /// The dimensions in the order of the file.
     pub(crate) dims: Shape,
     pub(crate) is_big_endian: bool,
+}
+
+impl Layout {
+    /// What ranks must have found alike.
+    pub(crate) fn facts(&self, header: &Header) -> Vec<u64> {
+        let dims = self.dims.dims().iter().map(|&dim| dim as u64);
+        let kind = [
+            header.len,
+            header.is_by_columns.into(),
+            self.is_big_endian.into(),
+        ];
+        dims.chain(kind).collect()
+    }
 }
 
 impl Header {

@@ -111,3 +111,17 @@ fn what_is_no_distribution_is_refused() {
             .is_empty()
     );
 }
+
+/// Element 19 351 156 of this stream is nearer to 1 than any other number of single precision.
+#[test]
+fn numbers_in_single_precision_are_below_1() {
+    let n = 19_351_157;
+    let x = Vector::<f32>::random_uniform([n], 1);
+    assert_eq!(
+        x.slice(n - 1..).to_vec().unwrap(),
+        [1.0 - f32::EPSILON / 2.0]
+    );
+    assert!(x.max().get().unwrap() < 1.0);
+    let largest = Vector::<f32>::random_exponential([n], 1).max();
+    assert!(largest.get().unwrap() < 17.0);
+}

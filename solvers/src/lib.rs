@@ -11,6 +11,7 @@ mod local;
 mod checkpoint;
 #[cfg(all(shared_instances, debug_assertions))]
 mod instances;
+mod matrix_free;
 mod nullspace;
 mod operator;
 mod solution;
@@ -36,8 +37,9 @@ pub use krylov::{
     pipelined_cg, pipelined_cg_with, richardson, richardson_with, single_reduction_cg,
     single_reduction_cg_with, tfqmr, tfqmr_with,
 };
+pub use matrix_free::{MatrixFree, MatrixFreeWithAdjoint};
 pub use nullspace::Nullspace;
-pub use operator::{LinearOperator, MatrixFree};
+pub use operator::LinearOperator;
 pub use preconditioners::{Jacobi, Preconditioner};
 pub use solution::{Breakdown, Input, Monitor, Options, Side, Solution, StopReason};
 pub use sparsefuse_runtime::Error;

@@ -2,6 +2,7 @@
 //!
 //! An orthonormal basis, and the projections with it.
 
+use crate::krylov::scaling::{power_near_one, times_power};
 use crate::turns::{alone, norm_of};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
@@ -56,8 +57,10 @@ impl<T: Field> Nullspace<T> {
                 let (expected, found) = (Shape::new(&[first.len()]), Shape::new(&[vector.len()]));
                 return Err(Error::shape("nullspace", expected, found));
             }
-            let before = norm(vector)?;
-            let mut q = vector.clone();
+            // Of numbers whose squares leave the range of their type, none would be seen.
+            let size = vector.norm_inf().get()?.to_f64();
+            let mut q = times_power(vector, -power_near_one::<T>(size));
+            let before = norm(&q)?;
             for _ in 0..2 {
                 for other in &basis {
                     q -= other.dot(&q) * other;
@@ -67,7 +70,11 @@ impl<T: Field> Nullspace<T> {
             let is_independent = norm > 1e2 * T::Real::EPSILON.to_f64() * before;
             if !is_independent || !norm.is_finite() {
                 let expected = "vectors that do not depend on each other";
-                let found = format!("vector {number}, which those before it span");
+                let why = match norm.is_finite() {
+                    true => "which those before it span",
+                    false => "which is not finite",
+                };
+                let found = format!("vector {number}, {why}");
                 return Err(Error::argument("nullspace", expected, found));
             }
             basis.push(q * T::from_f64(1.0 / norm));

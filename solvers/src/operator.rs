@@ -2,10 +2,9 @@
 
 use crate::nullspace::Nullspace;
 use sparsefuse_dense::{Array, Vector};
-use sparsefuse_kernels::{Element, Field, Numeric, Real};
+use sparsefuse_kernels::{Element, Field, Real};
 use sparsefuse_runtime::{Error, Runtime, Shape};
 use sparsefuse_sparse::{Asymmetry, Bsr, Coo, Csc, Csr, Dia};
-use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -395,59 +394,6 @@ macro_rules! pointers {
 }
 
 pointers!(&L Box<L> Rc<L> Arc<L>);
-
-/// An operator that is a function, not a matrix.
-///
-/// ```
-/// use sparsefuse_dense::Vector;
-/// use sparsefuse_solvers::{MatrixFree, cg};
-///
-/// let double = MatrixFree::new(3, |x: &Vector<f64>| Ok(x * 2.0));
-/// let solution = cg(&double, &Vector::from_vec(vec![2.0, 4.0, 6.0]))?;
-/// assert_eq!(solution.x.to_vec()?, [1.0, 2.0, 3.0]);
-/// # Ok::<(), sparsefuse_runtime::Error>(())
-/// ```
-pub struct MatrixFree<F> {
-    n: usize,
-    function: F,
-}
-
-impl<F> MatrixFree<F> {
-    /// A square operator on vectors of length `n`.
-    pub fn new(n: usize, function: F) -> Self {
-        Self { n, function }
-    }
-}
-
-impl<F> fmt::Debug for MatrixFree<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "MatrixFree({0} by {0})", self.n)
-    }
-}
-
-impl<T: Numeric, F: Fn(&Vector<T>) -> Result<Vector<T>, Error>> LinearOperator<T>
-    for MatrixFree<F>
-{
-    fn shape(&self) -> (usize, usize) {
-        (self.n, self.n)
-    }
-
-    fn apply(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
-        let refuse = |found: &Vector<T>| {
-            Error::shape("apply", Shape::new(&[self.n]), Shape::new(&[found.len()]))
-        };
-        if x.len() != self.n {
-            return Err(refuse(x));
-        }
-        let y = (self.function)(x)?;
-        check_runtime("apply", x, &y)?;
-        if y.len() == self.n {
-            Ok(y)
-        } else {
-            Err(refuse(&y))
-        }
-    }
-}
 
 /// Refuses what belongs to another runtime than this one, where that is known; `expected` says what
 /// and whose.

@@ -71,6 +71,10 @@ impl<T: Field> LinearOperator<T> for WithNullspace<'_, T> {
         self.a.bytes()
     }
 
+    fn is_repeatable(&self) -> bool {
+        self.a.is_repeatable()
+    }
+
     fn largest_entry(&self) -> Result<Option<f64>, Error> {
         self.a.largest_entry()
     }

@@ -5,11 +5,12 @@
 
 use num_complex::Complex;
 use sparsefuse_kernels::Field;
-use sparsefuse_sparse::Triplets;
+use sparsefuse_runtime::{Config, Runtime};
 use sparsefuse_sparse::matrix_market::{
     Content, FieldKind, ReadErrorKind, Symmetry, WriteError, read, read_header, write_dense,
     write_sparse,
 };
+use sparsefuse_sparse::{Triplets, read_columns};
 use sparsefuse_testing::matrices;
 use std::collections::BTreeMap;
 use std::fs;
@@ -276,4 +277,26 @@ fn check_symmetry(symmetry: Symmetry, triplets: &Triplets<Complex<f64>>, name: &
         };
         assert!(entries.iter().all(is_opposite), "{name}");
     }
+}
+
+/// A file of a few bytes may name more columns than there is memory for.
+#[test]
+fn columns_beyond_memory_are_refused() {
+    let path = std::env::temp_dir().join(format!("columns-{}.mtx", std::process::id()));
+    for head in [
+        "coordinate real general\n3 4000000000 0\n",
+        "array real general\n0 4000000000\n",
+    ] {
+        fs::write(&path, format!("%%MatrixMarket matrix {head}")).unwrap();
+        let config = Config {
+            memory_limit: 1 << 30,
+            ..Config::default()
+        };
+        let refused = Runtime::new(config)
+            .unwrap()
+            .enter(|| read_columns::<f64>(&path));
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("bytes"), "{refused}");
+    }
+    fs::remove_file(&path).unwrap();
 }

@@ -190,6 +190,17 @@ fn what_is_no_nullspace_is_refused() {
     let expected = "vectors that do not depend on each other, found vector 1, which those before \
                     it span";
     assert_eq!(twice.to_string(), format!("nullspace: expected {expected}"));
+    let nan = Nullspace::spanned_by(&[&ones * f64::NAN])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        nan.ends_with("found vector 0, which is not finite"),
+        "{nan}"
+    );
+    for size in [1e-200, 1e-300, 1e200, 1e300] {
+        let space = Nullspace::spanned_by(&[&ones * size]).unwrap();
+        assert_eq!(space.basis()[0].to_vec().unwrap(), [0.5; 4]);
+    }
     let short = Nullspace::spanned_by(&[ones, Vector::ones([3])]).unwrap_err();
     assert_eq!(
         short.to_string(),

@@ -167,10 +167,12 @@ impl<T: Element, const D: usize> Array<T, D> {
         let archive = runtime.agree(Archive::open(path))?;
         let member = runtime.agree(archive.member(name))?;
         let header = member.header().clone();
+        let layout = runtime.agree(header.layout::<T, D>("load_npz", member.place()))?;
+        runtime.agree_on_file(member.place(), &layout.facts(&header))?;
         let Layout {
             dims,
             is_big_endian,
-        } = header.layout::<T, D>("load_npz", member.place())?;
+        } = layout;
         let (partition, rows) = runtime.default_rows(dims);
         let range = rows.start * dims.row_len()..rows.end * dims.row_len();
         let store = runtime.store_by_filling(dims, partition, |elements: &mut [T]| {

@@ -147,6 +147,7 @@ impl<T: Element, const D: usize> Array<T, D> {
         check_format(format)?;
         let (path, runtime) = (path.as_ref(), Runtime::current());
         let table = runtime.agree(Table::of_file(path, format))?;
+        runtime.agree_on_file(path, &[table.n_rows as u64, table.n_columns as u64])?;
         let shape = table.shape::<D>(path)?;
         let dims = Shape::new(&shape);
         check_len("load_txt", dims)?;

@@ -4,7 +4,7 @@
 use crate::Bits;
 use num_complex::Complex;
 use sparsefuse_dense::{Array, Element, Error, Numeric, Vector};
-use sparsefuse_runtime::Config;
+use sparsefuse_runtime::{Config, run_ranks};
 use sparsefuse_testing::{bits, everywhere, everywhere_with};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -445,6 +445,22 @@ fn files_of_numpy() -> Result<(), Error> {
         error.contains("expected a file that can be read, found"),
         "{error}"
     );
+    // Each rank may have a file of its own under a path.
+    let of_ranks = ["of_rank_0", "of_rank_1"].map(file);
+    for (rank, path) in of_ranks.iter().enumerate() {
+        Vector::<i32>::arange(9000 + rank).save_npy(path)?;
+    }
+    let refused = run_ranks(2, &Config::default(), |runtime| {
+        Vector::<i32>::load_npy(&of_ranks[runtime.rank()]).map(drop)
+    })?;
+    for refused in refused {
+        let refused = refused.unwrap_err().to_string();
+        let expected = "expected the same file on every rank, found another on rank 1";
+        assert!(refused.contains(expected), "{refused}");
+    }
+    for path in &of_ranks {
+        std::fs::remove_file(path).expect("the file is there");
+    }
     let error = Vector::<i32>::arange(3)
         .save_npy("/nowhere/at/all.npy")
         .unwrap_err();

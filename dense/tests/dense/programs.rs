@@ -145,3 +145,19 @@ fn arrays_of_ndarray() {
     });
     assert_eq!(found, column);
 }
+
+/// Steps that add up to something else than the end, and single precision.
+#[test]
+fn the_last_of_numbers_at_equal_distances_is_the_end() {
+    for n in [2, 7, 50, 1001, 30_000] {
+        for end in [1.0, 0.1, 1.0 / 3.0, -7.3] {
+            let line = Vector::<f64>::linspace(0.3, end, n).to_vec().unwrap();
+            assert_eq!((line[0], line[n - 1]), (0.3, end));
+            let line = Vector::linspace(0.3f32, end as f32, n).to_vec().unwrap();
+            assert_eq!((line[0], line[n - 1]), (0.3, end as f32));
+            let step = (f64::from(end as f32) - f64::from(0.3f32)) / (n - 1) as f64;
+            let exact = (0..n - 1).map(|i| (f64::from(0.3f32) + step * i as f64) as f32);
+            assert!(exact.eq(line[..n - 1].iter().copied()));
+        }
+    }
+}

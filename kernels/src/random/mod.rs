@@ -31,6 +31,10 @@ pub fn uniform(seed: u64, index: u64) -> f64 {
     unit(bits(seed, index))
 }
 
+/// The largest number of [0, 1) in single precision: [`uniform`] is at most that where it becomes
+/// one, and is not rounded to 1.
+pub const LARGEST_UNIFORM_F32: f64 = 0.999_999_940_395_355_2;
+
 /// A standard normal number, after Box and Muller: `sqrt(-2 log u) cos(2 pi v)` with `u` in (0, 1]
 /// and `v` in [0, 1) from the two halves of one block.
 #[inline(always)]

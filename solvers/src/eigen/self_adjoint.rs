@@ -165,7 +165,14 @@ pub fn eigsh<T: Field>(
     let mass = Mass::of(OP, a, options.mass)?;
     let a = &scale::divided(a, power);
     let Some(mass) = mass else {
-        let eigen = finish(a, None, find(OP, a, None, &search, order)?, |theta| theta)?;
+        let found = find(OP, a, None, &search, order)?;
+        let eigen = judged(
+            a,
+            None,
+            finish(a, None, found, |theta| theta)?,
+            options.tol,
+            0.0,
+        )?;
         return Ok(scale::multiplied(eigen, power, 0));
     };
     let inverse = mass.inverse(OP)?;
@@ -404,9 +411,10 @@ fn finish<T: Field>(
     })
 }
 
-/// Counts what is an eigenpair of A too, not only of its shifted inverse: if sigma is an eigenvalue
-/// up to rounding, that is so large that the rounding of its products hides all others. Where A is
-/// 0, all that a residual has is the rounding of the shift.
+/// Counts what is an eigenpair of A by its true residual too, and not only by the method's own
+/// recurrence: of an operator that is not Hermitian that says nothing; and of a shifted inverse, if
+/// sigma is an eigenvalue up to rounding, that is so large that the rounding of its products hides
+/// all others. Where A is 0, all that a residual has is the rounding of the shift.
 fn judged<T: Field>(
     a: &dyn LinearOperator<T>,
     mass: Option<&Csr<T>>,

@@ -44,7 +44,7 @@ pub(super) struct Estimates {
     pub(super) damped_residual: f64,
     /// The norm of the gradient, A'(b - A x) - damping² x.
     pub(super) gradient: f64,
-    /// ‖A‖, from below.
+    /// The Frobenius norm of A, from below: it grows with the iterations.
     pub(super) a_norm: f64,
 }
 

@@ -1,5 +1,6 @@
 //! The last level: a system that is small, or a smoother alone.
 
+use super::gauss_jordan::Machine;
 use super::options::{CoarseSolver, CycleOptions};
 use super::pseudo_inverse::pseudo_inverse;
 use super::smoother::Relaxation;
@@ -8,7 +9,7 @@ use num_complex::Complex;
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::{Error, try_collect};
-use sparsefuse_sparse::{Csr, LocalRows, eager};
+use sparsefuse_sparse::{Csr, LocalRows, Threads, eager};
 use std::iter::repeat_n;
 use std::sync::Arc;
 
@@ -75,21 +76,24 @@ fn inverse<T: Field>(a: &Csr<T>, finest: &Csr<T>) -> Result<Array<T, 2>, Error> 
         return Err(Error::argument("multigrid", expected, n.to_string()));
     }
     let rows = a.to_rows()?;
-    let scale = || Ok(finest.values().abs().max().get()?.to_f64());
+    let scale = finest.kept_norm_max()?;
+    let runtime = a.runtime();
+    let machine = (&Threads::of(runtime), runtime.config().isa);
     let elements = match T::IS_COMPLEX {
-        true => inverse_in::<T, Complex<f64>>(n, &rows, scale)?,
-        false => inverse_in::<T, f64>(n, &rows, scale)?,
+        true => inverse_in::<T, Complex<f64>>(machine, n, &rows, scale),
+        false => inverse_in::<T, f64>(machine, n, &rows, scale),
     };
-    a.runtime()
-        .enter(|| Array::from_shape_vec([n, n], elements))
+    let elements = runtime.agree(elements)?;
+    runtime.enter(|| Array::from_shape_vec([n, n], elements))
 }
 
 /// The inverse of a matrix, computed with elements of type `W`. Rows without entries are those of
 /// the identity: nothing is known, and nothing asked, of their unknowns.
 fn inverse_in<T: Field, W: Field>(
+    machine: Machine<'_>,
     n: usize,
     rows: &LocalRows<T>,
-    scale: impl FnOnce() -> Result<f64, Error>,
+    scale: f64,
 ) -> Result<Vec<T>, Error> {
     let mut dense = try_collect(repeat_n(W::ZERO, n * n))?;
     for row in 0..n {
@@ -102,7 +106,7 @@ fn inverse_in<T: Field, W: Field>(
             dense[row * n + row] = W::ONE;
         }
     }
-    let inverse = pseudo_inverse(n, dense, T::Real::EPSILON.to_f64(), scale);
+    let inverse = pseudo_inverse(machine, n, dense, T::Real::EPSILON.to_f64(), scale);
     let narrow = |value: W| {
         let (re, im) = value.parts();
         T::from_parts(re, im)

@@ -31,6 +31,7 @@ mod stencil;
 mod coarsest;
 mod colours;
 mod cycle;
+mod gauss_jordan;
 mod pseudo_inverse;
 mod smoother;
 mod square;

@@ -7,8 +7,8 @@
 use super::colours::Colours;
 use super::options::Smoother;
 use crate::preconditioners::Interval;
-use sparsefuse_dense::Vector;
-use sparsefuse_kernels::{Field, Real};
+use sparsefuse_dense::{Scalar, Vector};
+use sparsefuse_kernels::{Field, Numeric, Real};
 use sparsefuse_runtime::{Error, Shape, try_collect};
 use sparsefuse_sparse::Csr;
 
@@ -46,7 +46,7 @@ impl<T: Field> Diagonal<T> {
         let Self::Varying(vector) = &self else {
             return Ok(self);
         };
-        let local = vector.local()?;
+        let local = vector.runtime().agree(vector.local())?;
         let first = local.first().copied();
         let is_equal = local.iter().all(|value| Some(*value) == first);
         let mine: Vec<T> = first.filter(|_| is_equal).into_iter().collect();
@@ -94,7 +94,7 @@ impl<T: Field> Relaxation<T> {
         let inverse = Diagonal::inverse_of(a)?;
         let largest = || match lambda {
             Some(lambda) => Ok(lambda),
-            None => eigenvalue(a, &inverse),
+            None => check_eigenvalue(eigenvalue(a, &inverse)?),
         };
         Ok(match smoother {
             Smoother::Jacobi { omega: asked } => {
@@ -219,7 +219,7 @@ fn by_colour<T: Field>(
         Diagonal::Varying(inverse) => inverse.clone(),
         Diagonal::Equal(number) => a.runtime().enter(|| Vector::full([a.n_rows()], *number)),
     };
-    let local = inverse.local()?;
+    let local = a.runtime().agree(inverse.local())?;
     let rows = local.rows();
     let masked = |colour: usize| {
         let element = |(row, &value): (usize, &T)| match colours.of(row) == colour {
@@ -236,7 +236,7 @@ fn by_colour<T: Field>(
 /// An estimate of the largest eigenvalue of D^-1 A, from below, by ten steps of the power method
 /// from a random vector that depends on the number of rows alone.
 ///
-/// The last ratio of norms is returned, which for symmetric matrices is at most the eigenvalue of
+/// The last ratio of norms is returned (0 where the last vector is 0), which for symmetric matrices is at most the eigenvalue of
 /// largest modulus (in the norm in which D^-1 A is symmetric up to the condition of D). Ten
 /// products, which fuse with all else, and sums of squares: cheaper than
 /// [`estimate_largest_eigenvalue`](crate::preconditioners::estimate_largest_eigenvalue), which is
@@ -261,12 +261,29 @@ fn eigenvalue<T: Field>(a: &Csr<T>, inverse: &Diagonal<T>) -> Result<f64, Error>
     let half = T::from_f64(0.5);
     let random = || Vector::random_uniform([a.n_rows()], SEED) - half;
     let mut x: Vector<T> = a.runtime().enter(random);
+    let one = a.runtime().enter(|| Scalar::new(T::Real::from_f64(1.0)));
     for _ in 1..STEPS {
-        x = inverse.times(&a.try_matvec(&x)?)?;
+        // Divided by the size of the one before, so that no power of the eigenvalue overflows.
+        let image = inverse.times(&a.try_matvec(&x)?)?;
+        x = image * one.ratio(&x.norm_inf()).cast::<T>();
     }
     let before = x.sum_of_squares();
     x = inverse.times(&a.try_matvec(&x)?)?;
     let after = x.sum_of_squares();
-    let ratio = after.get()?.to_f64() / before.get()?.to_f64();
-    Ok(ratio.sqrt())
+    match (after.get()?.to_f64(), before.get()?.to_f64()) {
+        (_, 0.0) => Ok(0.0),
+        (after, before) => Ok((after / before).sqrt()),
+    }
+}
+
+/// The same, where steps are divided by it.
+pub(super) fn check_eigenvalue(lambda: f64) -> Result<f64, Error> {
+    match lambda > 0.0 && lambda.is_finite() {
+        true => Ok(lambda),
+        false => {
+            let expected = "a matrix whose diagonal scaling has eigenvalues other than 0";
+            let found = format!("{lambda} as the largest");
+            Err(Error::argument("multigrid", expected, found))
+        }
+    }
 }

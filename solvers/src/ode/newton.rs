@@ -274,6 +274,11 @@ impl<T: Field, const D: usize> LinearOperator<T> for Differences<'_, '_, T, D> {
         (x - image * T::from_f64(self.c)).reshape([self.y.len()])
     }
 
+    /// That of I; to look for a larger one takes a slope.
+    fn largest_entry(&self) -> Result<Option<f64>, Error> {
+        Ok(Some(1.0))
+    }
+
     fn runtime(&self) -> Option<&Runtime> {
         Some(self.y.runtime())
     }

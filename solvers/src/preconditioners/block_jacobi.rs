@@ -301,6 +301,10 @@ impl<T: Field> LinearOperator<T> for BlockJacobi<T> {
     fn apply_adjoint(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         self.inverse.apply_adjoint(r)
     }
+
+    fn is_repeatable(&self) -> bool {
+        true
+    }
 }
 
 impl<T: Field> Preconditioner<T> for BlockJacobi<T> {

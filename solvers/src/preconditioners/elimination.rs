@@ -54,22 +54,35 @@ impl Elimination {
         let chain = self.chain.exchange();
         let first = self.layout.rows().start;
         let memory = runtime.agree(Memory::new(first, pattern, self.rule))?;
-        let upper = LocalRows::receive(runtime, chain)?;
+        let received = LocalRows::receive(runtime, chain)
+            .and_then(|upper| Earlier::new(upper, chain.receive(runtime)?));
+        let earlier = match received {
+            Ok(earlier) => earlier,
+            Err(cause) => {
+                // Later ranks wait, and get the same cause.
+                let _ = chain.send::<u64>(runtime, Err(cause.clone()));
+                return runtime.agree(Err(cause));
+            }
+        };
         let work = Work {
             op: self.op,
             rule: self.rule,
             first,
             needed: self.chain.needed(),
-            earlier: Earlier::new(upper, chain.receive(runtime)?)?,
+            earlier,
             scale,
         };
         let (factored, found) = work.eliminate(rows, memory);
         runtime.count_moved(factored.bytes() + size_of_val(rows.crd()) + size_of_val(rows.vals()));
         let upper = factored.upper.as_rows();
-        upper.send(runtime, chain, |row| upper.entries(row))?;
-        chain.send(runtime, Ok(&factored.inverse))?;
+        let handed_on = upper
+            .send(runtime, chain, |row| upper.entries(row))
+            .and_then(|()| chain.send(runtime, Ok(&factored.inverse)));
         // Ranks after a failed one have gone on with what it left: the first failure counts.
-        let pivot = first_pivot(&self.layout, runtime.agree(found)?)?;
+        let pivot = first_pivot(
+            &self.layout,
+            runtime.agree(found.and_then(|found| handed_on.map(|()| found)))?,
+        )?;
         Ok(pivot.map_or(Ok(factored), Err))
     }
 

@@ -187,12 +187,17 @@ fn factor<T: Field>(
     rows: Rows<'_, T>,
     options: IlutOptions,
 ) -> Result<(Factored<T>, Option<Pivot<T>>), Error> {
-    let mut upper = UpperRows::receive(layout)?;
+    let mut upper = match UpperRows::receive(layout) {
+        Ok(upper) => upper,
+        Err(cause) => return layout.runtime().agree(Err(cause)),
+    };
     let factored = factor_after(&mut upper, layout, rows, options);
     // Ranks behind one that has no memory continue with rows that are empty, and then fail too.
     upper.end_rows(layout.rows().end);
-    upper.hand_on(layout)?;
-    layout.runtime().agree(factored)
+    let handed_on = upper.hand_on(layout);
+    layout
+        .runtime()
+        .agree(factored.and_then(|factored| handed_on.map(|()| factored)))
 }
 
 /// The rows of this rank behind those that are finished.
@@ -206,9 +211,7 @@ fn factor_after<T: Field>(
     let mut work = Row::new(layout.n_rows())?;
     let mut failed = None;
     for (number, row) in layout.rows().enumerate() {
-        let squares = rows.values(number).iter();
-        let squares = squares.map(|value| value.magnitude().to_f64().powi(2));
-        let limit = options.drop_tolerance * squares.sum::<f64>().sqrt();
+        let limit = options.drop_tolerance * norm(rows.values(number));
         work.fill(row, rows.row(number));
         work.eliminate(upper, limit);
         let pivot = work.values[row];
@@ -218,6 +221,21 @@ fn factor_after<T: Field>(
         work.finish(row, (limit, options.fill), &mut factored, upper)?;
     }
     Ok((factored, failed))
+}
+
+/// The Euclidean norm of a row, of which no square overflows.
+fn norm<T: Field>(values: &[T]) -> f64 {
+    let sizes = || values.iter().map(|value| value.magnitude().to_f64());
+    match sizes().fold(0.0, f64::max) {
+        0.0 => 0.0,
+        largest => {
+            largest
+                * sizes()
+                    .map(|size| (size / largest).powi(2))
+                    .sum::<f64>()
+                    .sqrt()
+        }
+    }
 }
 
 fn is_pivot<T: Field>(value: T) -> bool {

@@ -27,7 +27,10 @@ impl<E: Element> UpperRows<E> {
             Some(cuts) => Exchange::relay(rank, &cuts)?,
         };
         if !is_first {
-            rows = LocalRows::receive(runtime, &relay)?;
+            rows = LocalRows::receive(runtime, &relay).inspect_err(|cause| {
+                // The next rank waits, and gets the same cause.
+                let _ = relay.send::<u64>(runtime, Err(cause.clone()));
+            })?;
         }
         Ok(Self { rows, relay })
     }

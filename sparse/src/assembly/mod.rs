@@ -366,18 +366,8 @@ impl Spread {
 pub(crate) fn check_memory(runtime: &Runtime, rows: &Range<usize>) -> Result<(), Error> {
     // Assembly holds the positions up to three times.
     const COPIES: usize = 3;
-    let limit = runtime.config().memory_limit;
-    let available = limit.saturating_sub(runtime.memory_in_use());
     let positions = rows.len() + 1;
-    let wanted = positions.saturating_mul(size_of::<u64>());
-    if wanted > available {
-        let kind = ErrorKind::OutOfMemory {
-            wanted,
-            available,
-            limit,
-        };
-        return Err(kind.into());
-    }
+    check_limit(runtime, positions.saturating_mul(size_of::<u64>()))?;
     let is_granted = Vec::<u64>::new()
         .try_reserve_exact(positions.saturating_mul(COPIES))
         .is_ok();
@@ -386,4 +376,19 @@ pub(crate) fn check_memory(runtime: &Runtime, rows: &Range<usize>) -> Result<(),
     }
     let found = format!("{} rows", rows.len());
     Err(Error::argument("csr", "rows that fit in memory", found))
+}
+
+/// Whether stores may take so many bytes more.
+pub(crate) fn check_limit(runtime: &Runtime, wanted: usize) -> Result<(), Error> {
+    let limit = runtime.config().memory_limit;
+    let available = limit.saturating_sub(runtime.memory_in_use());
+    match wanted <= available {
+        true => Ok(()),
+        false => Err(ErrorKind::OutOfMemory {
+            wanted,
+            available,
+            limit,
+        }
+        .into()),
+    }
 }

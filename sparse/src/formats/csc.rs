@@ -7,7 +7,7 @@
 use crate::formats::csr::Csr;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, Runtime};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -64,6 +64,24 @@ impl<T: Numeric> Csc<T> {
     #[must_use]
     pub fn shape(&self) -> (usize, usize) {
         (self.columns.n_cols(), self.columns.n_rows())
+    }
+
+    /// The number of rows.
+    #[must_use]
+    pub fn n_rows(&self) -> usize {
+        self.shape().0
+    }
+
+    /// The number of columns.
+    #[must_use]
+    pub fn n_cols(&self) -> usize {
+        self.shape().1
+    }
+
+    /// The runtime that the matrix belongs to.
+    #[must_use]
+    pub fn runtime(&self) -> &Runtime {
+        self.columns.runtime()
     }
 
     /// The number of stored entries, of all ranks.

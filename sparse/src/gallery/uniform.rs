@@ -3,7 +3,7 @@
 use super::rmat::share_of_rank;
 use crate::formats::csr::Csr;
 use crate::local::triplets::Triplets;
-use sparsefuse_kernels::{Field, random};
+use sparsefuse_kernels::{DType, Field, random};
 use sparsefuse_runtime::{Error, Runtime, reserve};
 use std::ops::{Add, Range};
 
@@ -60,11 +60,15 @@ fn drawn<T: Field>(
     let count = (numbers.end - numbers.start) as usize;
     let (mut rows, mut cols) = (reserve(count)?, reserve(count)?);
     let mut vals = reserve(count)?;
+    let most = match T::DTYPE.real() {
+        DType::F32 => random::LARGEST_UNIFORM_F32,
+        _ => 1.0,
+    };
     for number in numbers {
         let place = place(places, seed, number);
         rows.push((place / n_cols as u64) as u32);
         cols.push((place % n_cols as u64) as u32);
-        vals.push(T::from_f64(random::uniform(seed, number)));
+        vals.push(T::from_f64(random::uniform(seed, number).min(most)));
     }
     Ok(Triplets::from_checked_parts(
         n_rows, n_cols, rows, cols, vals,

@@ -263,7 +263,7 @@ struct Plan {
 impl Plan {
     /// The number of entries of a row.
     fn count<T: Numeric>(&mut self, factors: Factors<'_, T>, row: usize) -> u64 {
-        self.table.clear(factors.products(row));
+        self.table.clear(factors.products(row).min(factors.n_cols));
         factors.columns(row).for_each(|column| {
             self.table.number(column);
         });
@@ -313,7 +313,7 @@ impl Plan {
 
     /// The columns of the products, numbered in the order in which they occur.
     fn number<T: Numeric>(&mut self, factors: Factors<'_, T>, row: usize) {
-        self.table.clear(factors.products(row));
+        self.table.clear(factors.products(row).min(factors.n_cols));
         self.slots.clear();
         self.slots
             .extend(factors.columns(row).map(|column| self.table.number(column)));

@@ -13,9 +13,12 @@ use crate::matrix_market::{
 };
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, ErrorKind, Messages, Partition, Runtime, Shape};
+use sparsefuse_runtime::{
+    Error, ErrorKind, Messages, Partition, Runtime, Shape, reserve, try_collect,
+};
 use std::borrow::Cow;
 use std::io;
+use std::iter::repeat_n;
 use std::ops::{Add, Range};
 use std::path::Path;
 
@@ -120,10 +123,16 @@ fn columns<T: Field + Add<Output = T>>(
     if runtime.ranks() > 1 {
         let (header, own) = matrix_market::read_own_rows(runtime, path)?;
         check(&header)?;
+        if let Err(refused) = check_columns::<T>(runtime, &header) {
+            return Ok(Err(refused));
+        }
         return Ok(columns_of_entries(runtime, header.format, &own));
     }
     let (header, content) = matrix_market::read::<T>(path)?;
     check(&header)?;
+    if let Err(refused) = check_columns::<T>(runtime, &header) {
+        return Ok(Err(refused));
+    }
     Ok(match content {
         Content::Dense {
             n_cols: 1, vals, ..
@@ -146,7 +155,8 @@ fn columns_of_entries<T: Field + Add<Output = T>>(
     let shape = Shape::new(&[entries.n_rows()]);
     let (partition, rows) = runtime.default_rows(shape);
     runtime.agree(assembly::check_memory(runtime, &rows))?;
-    let mut columns = vec![vec![T::ZERO; rows.len()]; entries.n_cols()];
+    let columns = (0..entries.n_cols()).map(|_| try_collect(repeat_n(T::ZERO, rows.len())));
+    let mut columns: Vec<_> = runtime.agree(columns.collect::<Result<_, Error>>())?;
     for (row, column, value) in entries.iter() {
         let element = &mut columns[column as usize][row as usize - rows.start];
         *element = match format {
@@ -156,6 +166,20 @@ fn columns_of_entries<T: Field + Add<Output = T>>(
     }
     let make = |column| vector_of_rows(runtime, shape, (partition, rows.clone()), column);
     columns.into_iter().map(make).collect()
+}
+
+/// Whether there is memory for the columns of a file, of which a few bytes may name any number. All
+/// of it is asked for together, since a system grants more than it has if that comes in small parts.
+fn check_columns<T>(runtime: &Runtime, header: &Header) -> Result<(), Error> {
+    /// What a vector takes besides its elements: its store, and the list that it is made of.
+    const STORE: usize = 512;
+    let (_, rows) = runtime.default_rows(Shape::new(&[header.n_rows]));
+    let of_column = rows.len().saturating_mul(size_of::<T>());
+    let bytes = of_column
+        .saturating_add(STORE)
+        .saturating_mul(header.n_cols);
+    let is_room = assembly::check_limit(runtime, bytes);
+    runtime.agree(is_room.and_then(|()| reserve::<u8>(bytes).map(drop)))
 }
 
 fn vector_of_rows<T: Field>(
@@ -196,7 +220,7 @@ impl<T: Field> Csr<T> {
             .map(|pair| (pair[1] - pair[0]) as usize);
         let mut entries = rows
             .zip(counts)
-            .flat_map(|(row, count)| std::iter::repeat_n(row, count))
+            .flat_map(|(row, count)| repeat_n(row, count))
             .zip(local.crd.iter().zip(&local.vals))
             .map(|(row, (&col, &val))| (row, col as usize, val));
         check_finite(runtime, entries.clone()).map_err(refuse)?;

@@ -141,12 +141,6 @@ pub(super) fn agree_on(
         ..
     } = header;
     let mine = [format as u64, n_rows as u64, n_cols as u64, n_stored as u64];
-    let all = runtime.all_gather(&mine)?;
-    match all.iter().position(|other| *other != all[0]) {
-        None => Ok(header),
-        Some(rank) => {
-            let found = format!("another on rank {rank}");
-            Err(refuse(path, "the same file on every rank", found))
-        }
-    }
+    runtime.agree_on_file(path, &mine)?;
+    Ok(header)
 }

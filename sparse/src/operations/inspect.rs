@@ -4,6 +4,7 @@
 //! Whether a matrix is symmetric (Hermitian) is decided by one rule everywhere, up to rounding:
 //! [`rounding_of_entries`]. The largest entry and the answer of a sample are kept with the matrix.
 
+use crate::exchange::ghosts::Ghosts;
 use crate::formats::csr::Csr;
 use crate::formats::inspected::{Asymmetry, NotFinite};
 use crate::local::rows::Rows;
@@ -17,7 +18,7 @@ const SMALL: usize = 1000;
 /// Entries up to which looking at them takes no longer than issuing a task.
 const AT_HAND: usize = 1 << 15;
 
-/// Rows that each rank looks at where the matrix is larger.
+/// Rows that are looked at where the matrix is larger.
 const SAMPLE: usize = 64;
 
 /// Entries that are looked at in each of these rows.
@@ -140,13 +141,13 @@ impl<T: Field> Csr<T> {
     }
 
     /// A pair of entries by which the matrix is seen not to be symmetric (Hermitian) up to
-    /// rounding, if a look at some rows finds one; of a small matrix, at all rows that one rank
-    /// holds. Kept with this matrix and its clones; the first call executes the window, and every
-    /// rank must make it.
+    /// rounding, if a look at some rows finds one; of a small matrix, at all. It is the same pair
+    /// on any number of ranks, which fetch the mirror images that others hold. Kept with this
+    /// matrix and its clones; the first call executes the window, and every rank must make it.
     ///
     /// # Errors
     ///
-    /// If the computation of the values failed.
+    /// If the computation of the values failed, or memory runs out.
     pub fn sampled_asymmetry(&self) -> Result<Option<Asymmetry>, Error> {
         if let Some(&sample) = self.inspected().sample.get() {
             return Ok(sample);
@@ -156,13 +157,33 @@ impl<T: Field> Csr<T> {
         }
         let most = rounding_of_entries::<T>(self.kept_norm_max()?);
         let own = self.own_rows()?;
-        let mine = match self.nnz() <= SMALL {
-            true => first_asymmetry(own.as_rows(), own.rows(), (1, usize::MAX), most),
+        let sample = match self.nnz() <= SMALL {
+            true => Sample {
+                stride: 1,
+                entries: usize::MAX,
+            },
+            false => Sample {
+                stride: self.n_rows().div_ceil(SAMPLE).max(1),
+                entries: ENTRIES,
+            },
+        };
+        let fetched = match own.is_replicated() {
+            true => None,
             false => {
-                let stride = own.rows().len().div_ceil(SAMPLE).max(1);
-                first_asymmetry(own.as_rows(), own.rows(), (stride, ENTRIES), most)
+                let needed = sample.mirrors(own.as_rows(), own.rows());
+                let ghosts = Ghosts::new(self.runtime(), own.partition(), needed)?;
+                let rows = ghosts.fetch_rows(own.as_rows())?;
+                Some((ghosts, rows))
             }
         };
+        let mirror = |row: usize, column: u32| match &fetched {
+            None => entry(own.as_rows(), column as usize, row),
+            Some((ghosts, rows)) => match ghosts.number(column) {
+                Some(number) => entry(rows.as_rows(), number, row),
+                None => entry(own.as_rows(), column as usize - own.rows().start, row),
+            },
+        };
+        let mine = sample.first_asymmetry((own.as_rows(), own.rows()), mirror, most);
         let mine = mine.map(|it| {
             let (value, mirror) = (it.value, it.mirror);
             let (row, column) = (it.row as f64, it.column as f64);
@@ -178,37 +199,60 @@ impl<T: Field> Csr<T> {
     }
 }
 
-/// The first pair in a sample of the rows, among the first entries of each whose mirror image lies
-/// in these rows too.
-fn first_asymmetry<T: Field>(
-    rows: Rows<'_, T>,
-    own: Range<usize>,
-    (stride, entries): (usize, usize),
-    most: f64,
-) -> Option<Asymmetry> {
-    own.clone().step_by(stride).find_map(|row| {
-        let mut row_entries = rows.row(row - own.start).take(entries);
-        row_entries.find_map(|(column, value)| {
-            let column = column as usize;
-            if !own.contains(&column) {
-                return None;
-            }
-            let there = rows
-                .columns(column - own.start)
-                .binary_search(&(row as u32));
-            let mirror = there.map_or(T::ZERO, |k| rows.values(column - own.start)[k]);
-            let (value, mirror) = (value.parts(), mirror.parts());
-            let (re, im) = (value.0 - mirror.0, value.1 + mirror.1);
-            // Entries that are not numbers are told by the solver, and say nothing here.
-            let is_asymmetric = re.abs().max(im.abs()) > most;
-            is_asymmetric.then_some(Asymmetry {
-                row,
-                column,
-                value,
-                mirror,
+/// Which entries are looked at: the first ones of every so many rows of the matrix.
+struct Sample {
+    stride: usize,
+    entries: usize,
+}
+
+impl Sample {
+    /// The rows of the sample among some rows of the matrix.
+    fn rows(&self, own: Range<usize>) -> impl Iterator<Item = usize> {
+        let first = own.start.next_multiple_of(self.stride);
+        (first..own.end).step_by(self.stride)
+    }
+
+    /// The rows outside these that hold the mirror images of the entries, ascending.
+    fn mirrors<T: Field>(&self, rows: Rows<'_, T>, own: Range<usize>) -> Vec<u32> {
+        let columns = |row: usize| rows.columns(row - own.start).iter().take(self.entries);
+        let columns = self.rows(own.clone()).flat_map(columns).copied();
+        let mut needed: Vec<u32> = columns
+            .filter(|&column| !own.contains(&(column as usize)))
+            .collect();
+        needed.sort_unstable();
+        needed.dedup();
+        needed
+    }
+
+    /// The first pair, where `mirror` gives the entry of the row `column` in the column `row`.
+    fn first_asymmetry<T: Field>(
+        &self,
+        (rows, own): (Rows<'_, T>, Range<usize>),
+        mirror: impl Fn(usize, u32) -> T,
+        most: f64,
+    ) -> Option<Asymmetry> {
+        self.rows(own.clone()).find_map(|row| {
+            let mut row_entries = rows.row(row - own.start).take(self.entries);
+            row_entries.find_map(|(column, value)| {
+                let (value, mirror) = (value.parts(), mirror(row, column).parts());
+                let (re, im) = (value.0 - mirror.0, value.1 + mirror.1);
+                // Entries that are not numbers are told by the solver, and say nothing here.
+                let is_asymmetric = re.abs().max(im.abs()) > most;
+                is_asymmetric.then_some(Asymmetry {
+                    row,
+                    column: column as usize,
+                    value,
+                    mirror,
+                })
             })
         })
-    })
+    }
+}
+
+/// An entry of a row, 0 where none is stored.
+fn entry<T: Field>(rows: Rows<'_, T>, row: usize, column: usize) -> T {
+    let place = rows.columns(row).binary_search(&(column as u32));
+    place.map_or(T::ZERO, |k| rows.values(row)[k])
 }
 
 /// The part of a number that is infinite or not a number, if one is.
@@ -297,7 +341,30 @@ mod tests {
         assert_eq!(found, "inf in row 0, column 0");
     }
 
-    /// The whole upper triangle is missing, so the sample of each rank sees it.
+    /// Entries far from the diagonal, whose mirror images other ranks hold.
+    #[test]
+    fn ranks_find_what_one_rank_finds() {
+        let n = 30_000;
+        let find = |_: &sparsefuse_runtime::Runtime| {
+            let a = Csr::<f64>::from_rows(n, n, |rows| {
+                let mut own = LocalRows::with_capacity(rows.len(), 2 * rows.len());
+                for row in rows {
+                    own.push(row as u32, 2.0);
+                    if row < n / 3 {
+                        own.push((row + n / 2) as u32, 1.0);
+                    }
+                    own.end_row();
+                }
+                own
+            });
+            a.unwrap().sampled_asymmetry().unwrap()
+        };
+        let one = run_ranks(1, &Config::default(), find).unwrap()[0];
+        assert!(one.is_some());
+        assert_eq!(run_ranks(3, &Config::default(), find).unwrap(), [one; 3]);
+    }
+
+    /// The whole upper triangle is missing.
     #[test]
     fn ranks_find_the_same_pair() {
         for n in [40, 40_000] {

@@ -6,10 +6,11 @@
 use super::Runtime;
 use crate::comm;
 use crate::comm::exchange::Messages;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::memory::bytes;
 use crate::observe::lockstep::Call;
 use sparsefuse_kernels::{DType, Element};
+use std::path::Path;
 
 impl Runtime {
     /// The outcome of this rank if all ranks have succeeded, else the failure of the lowest rank
@@ -31,6 +32,25 @@ impl Runtime {
         let mut inner = self.inner();
         inner.check(Call::Agree)?;
         inner.waiting(|comm| comm::agree(comm, failure.map_or(Ok(()), Err)))
+    }
+
+    /// Fails, on every rank alike, unless all have found the same of a file, by a few numbers: each
+    /// may have its own under this path. Every rank must ask.
+    ///
+    /// # Errors
+    ///
+    /// If ranks have found something else, or one of them failed.
+    pub fn agree_on_file(&self, path: &Path, found: &[u64]) -> Result<(), Error> {
+        let all = self.all_gather(found)?;
+        match all.iter().position(|other| *other != all[0]) {
+            None => Ok(()),
+            Some(rank) => Err(ErrorKind::File {
+                path: path.to_owned(),
+                expected: "the same file on every rank".to_owned(),
+                found: format!("another on rank {rank}"),
+            }
+            .into()),
+        }
     }
 
     /// The given elements of every rank, on every rank.

@@ -13,7 +13,7 @@ use self::triple::triple_product;
 use super::coarsest::{Coarsest, MOST_ROWS};
 use super::cycle::{Hierarchy, Level};
 use super::options::{CoarseSolver, Cycle, CycleOptions, Smoother};
-use super::smoother::{Relaxation, largest_eigenvalue};
+use super::smoother::{Relaxation, check_eigenvalue, largest_eigenvalue};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Shape, try_collect};
@@ -93,7 +93,7 @@ impl<T: Field> AggregationSetup<T> {
             if is_last || (is_known && levels.len() == self.steps.len()) {
                 break;
             }
-            let lambda = largest_eigenvalue(&a)?;
+            let lambda = check_eigenvalue(largest_eigenvalue(&a)?)?;
             if is_known {
                 self.steps[levels.len()].update(&a)?;
             } else {
@@ -117,7 +117,8 @@ impl<T: Field> AggregationSetup<T> {
             options.coarse_solver = CoarseSolver::Smoother;
         }
         let coarsest = Coarsest::new(&a, &finest, &options, || {
-            relaxation(&a, options.smoother, largest_eigenvalue(&a)?)
+            let lambda = check_eigenvalue(largest_eigenvalue(&a)?)?;
+            relaxation(&a, options.smoother, lambda)
         })?;
         Ok(Hierarchy {
             levels,

@@ -282,3 +282,17 @@ fn tolerances() {
     assert!(coarse.residuals.iter().all(|&residual| residual < 1e-2));
     assert!(fine.residuals.iter().all(|&residual| residual < 1e-13));
 }
+
+/// An operator that is not Hermitian, of which no entry is known: what the recurrence says of the
+/// residuals does not hold, and is not claimed.
+#[test]
+fn what_is_not_hermitian_does_not_converge() {
+    let shift = MatrixFree::new(3, |x: &Vector<f64>| {
+        let mut y = Vector::zeros([3]);
+        y.assign_slice(1.., x.slice(..2));
+        Ok(y)
+    });
+    let eigen = eigsh(&shift, 1, &EigshOptions::default()).unwrap();
+    assert!(eigen.residuals[0] > 0.1);
+    assert_eq!((eigen.converged, eigen.reason), (0, StopReason::Stagnation));
+}

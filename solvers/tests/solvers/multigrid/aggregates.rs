@@ -4,9 +4,11 @@ use super::{check_symmetry, laplacian, preconditioned, rhs};
 use num_complex::Complex;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
-use sparsefuse_solvers::multigrid::{AggregationOptions, CycleOptions, Multigrid, Smoother};
+use sparsefuse_solvers::multigrid::{
+    AggregationOptions, CycleOptions, Multigrid, Smoother, largest_eigenvalue,
+};
 use sparsefuse_solvers::{LinearOperator, Preconditioner};
-use sparsefuse_sparse::{Csr, gallery};
+use sparsefuse_sparse::{Csr, LocalRows, gallery};
 
 /// The iterations of conjugate gradients with a cycle.
 fn iterations<T: Field>(a: &Csr<T>, multigrid: &Multigrid<T>) -> usize {
@@ -75,7 +77,7 @@ fn doubled<T: Field>(a: &Csr<T>) -> Csr<T> {
     let rows = a.to_rows().unwrap();
     let n = 2 * a.n_rows();
     Csr::from_rows(n, n, |own| {
-        let mut local = sparsefuse_sparse::LocalRows::with_capacity(own.len(), 0);
+        let mut local = LocalRows::with_capacity(own.len(), 0);
         for row in own {
             for k in rows.pos[row / 2] as usize..rows.pos[row / 2 + 1] as usize {
                 local.push(2 * rows.crd[k] + (row % 2) as u32, rows.vals[k]);
@@ -200,4 +202,43 @@ fn what_cannot_be_aggregated_is_smoothed_or_refused() {
         ..CycleOptions::default()
     };
     check(&[], AggregationOptions { cycle, ..usual() }, "grid");
+}
+
+/// Powers of an eigenvalue of 100 leave the range of single precision, and a matrix of zeros has
+/// none.
+#[test]
+fn eigenvalues_are_estimated_at_any_size() {
+    let (small, one) = (0.01f32, 1.0);
+    let of = |vals| Csr::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vals).unwrap();
+    let found = largest_eigenvalue(&of(vec![small, one, one, small])).unwrap();
+    assert!((found - 101.0).abs() < 2.0, "{found}");
+    assert_eq!(largest_eigenvalue(&of(vec![0.0; 4])).unwrap(), 0.0);
+    let zero = gallery::poisson1d::<f64>(1000).unwrap().scale(0.0);
+    let refused = Multigrid::aggregated(&zero).unwrap_err().to_string();
+    assert!(refused.contains("found 0 as the largest"), "{refused}");
+}
+
+/// Rows that are hardly connected stay a last level of many, which is inverted in panels.
+#[test]
+fn a_last_level_of_many_rows_is_inverted() {
+    let n = 700;
+    let a = Csr::<f64>::from_rows(n, n, |rows| {
+        let mut own = LocalRows::with_capacity(rows.len(), 3 * rows.len());
+        for row in rows {
+            let across = (row + n / 2) % n;
+            let mut entries = [(row, 40.0), (across, 1.0), ((row * 7 + 1) % n, -0.5)];
+            entries.sort_by_key(|&(column, _)| column);
+            for (column, value) in entries {
+                own.push(column as u32, value);
+            }
+            own.end_row();
+        }
+        own
+    });
+    let a = a.unwrap();
+    let multigrid = Multigrid::aggregated(&a).unwrap();
+    let b = rhs(&a);
+    let x = multigrid.apply(&b).unwrap();
+    let left = (&b - &a * &x).norm_inf().get().unwrap();
+    assert!(left < 1e-12, "{left}");
 }

@@ -5,7 +5,7 @@ use sparsefuse_dense::Vector;
 use sparsefuse_runtime::{Error, Runtime, run_ranks};
 use sparsefuse_solvers::multigrid::Multigrid;
 use sparsefuse_solvers::preconditioners::{
-    BlockJacobi, Ic0, Ilu0, Sor, SorOptions, spcholesky, splu, spsolve,
+    BlockJacobi, Ic0, Ilu0, Ilut, IlutOptions, Sor, SorOptions, spcholesky, splu, spsolve,
 };
 use sparsefuse_solvers::{
     Input, KrylovSolver, LinearOperator, Method, Options, StopReason, gmres_with,
@@ -235,4 +235,17 @@ fn a_shift_makes_pivots_positive() {
     .unwrap();
     let m = Ic0::new(&a).unwrap();
     assert!(m.shift() > 0.0 && m.shift() < 1.0, "{}", m.shift());
+}
+
+/// Squares of entries that leave the range of their type drop nothing, and no more than usual.
+#[test]
+fn thresholds_do_not_depend_on_the_scale() {
+    let a = gallery::poisson2d::<f64>(16).unwrap();
+    let entries = |scale: f64| {
+        let ilut = Ilut::new(&a.scale(scale), IlutOptions::default()).unwrap();
+        ilut.local_entries()
+    };
+    let usual = entries(1.0);
+    assert!(usual > 256);
+    assert_eq!([1e160, 1e-170].map(entries), [usual; 2]);
 }
