@@ -126,7 +126,7 @@ REMAINDERS(f64)
 typedef struct { f64 sinh, cosh, k; } hyperbolic;
 
 FN hyperbolic sinh_cosh(f64 x) {
-    f64 size = clamp(magnitude(x), 0.0, 1400.0);
+    f64 size = clamp(magnitude(x), 0.0, 1500.0);
     if (size > 40.0) {
         reduced_exp r = reduce_exp(size);
         f64 y = exp_reduced(r.high, r.low);
@@ -151,8 +151,8 @@ FN f64 log_hypot(f64 x, f64 y) {
     f64 near = 0.5 * (log_f64(square.high) + square.low / square.high);
     f64 log = mul_add(shift_exponent(by), LN_2, near);
     if (magnitude(x) == INFINITE || magnitude(y) == INFINITE) return INFINITE;
-    if (s.large == 0.0) return -INFINITE;
-    return x != x || y != y ? NOT_A_NUMBER : log;
+    if (x != x || y != y) return NOT_A_NUMBER;
+    return s.large == 0.0 ? -INFINITE : log;
 }
 
 /* complex.rs */

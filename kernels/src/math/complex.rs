@@ -238,8 +238,8 @@ pub(crate) fn complex_div(x: C64, y: C64) -> C64 {
     let im = sum_of_products(above.im, below.re, -above.re, below.im) / square;
     let k = k_above - k_below;
     let finite = number(scale_far(re, k), scale_far(im, k));
-    if finite.re.is_nan() && finite.im.is_nan() {
-        recovered(x, y)
+    if finite.re.is_nan() || finite.im.is_nan() {
+        recovered(x, y).unwrap_or(finite)
     } else {
         finite
     }
@@ -258,9 +258,10 @@ fn normalized(z: C64) -> (C64, f64) {
     (w, exponent + shift.exponent)
 }
 
-/// The quotient where zeros or infinities made NaN of it (C, Annex G.5.1).
+/// The quotient where zeros or infinities made NaN of a part of it (C, Annex G.5.1); `None` where
+/// they did not.
 #[cold]
-fn recovered(x: C64, y: C64) -> C64 {
+fn recovered(x: C64, y: C64) -> Option<C64> {
     let (infinite_x, infinite_y) = (is_infinite(x), is_infinite(y));
     let nan = f64::NAN;
     if y.re == 0.0 && y.im == 0.0 && !(x.re.is_nan() && x.im.is_nan()) {
@@ -272,7 +273,7 @@ fn recovered(x: C64, y: C64) -> C64 {
                 infinity * a
             }
         };
-        number(part(x.re), part(x.im))
+        Some(number(part(x.re), part(x.im)))
     } else if infinite_x && y.re.is_finite() && y.im.is_finite() {
         let (a, b) = (unit(x.re), unit(x.im));
         let part = |a: f64| {
@@ -282,12 +283,13 @@ fn recovered(x: C64, y: C64) -> C64 {
                 f64::INFINITY * a
             }
         };
-        number(part(a * y.re + b * y.im), part(b * y.re - a * y.im))
+        Some(number(part(a * y.re + b * y.im), part(b * y.re - a * y.im)))
     } else if infinite_y && x.re.is_finite() && x.im.is_finite() {
         let (c, d) = (unit(y.re), unit(y.im));
-        number(0.0 * (x.re * c + x.im * d), 0.0 * (x.im * c - x.re * d))
+        let zero = |part: f64| 0.0 * part;
+        Some(number(zero(x.re * c + x.im * d), zero(x.im * c - x.re * d)))
     } else {
-        number(nan, nan)
+        None
     }
 }
 

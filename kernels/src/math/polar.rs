@@ -55,13 +55,14 @@ pub(super) fn log_hypot(x: f64, y: f64) -> f64 {
     let near = 0.5 * (log(high) + low / high);
     let number = shift.exponent.mul_add(LN_2, near);
     let infinite = x.abs() == f64::INFINITY || y.abs() == f64::INFINITY;
-    let number = if x.is_nan() || y.is_nan() {
-        f64::NAN
+    // Before what is not a number, since the larger one of 0 and that is 0.
+    let number = if large == 0.0 {
+        f64::NEG_INFINITY
     } else {
         number
     };
-    let number = if large == 0.0 {
-        f64::NEG_INFINITY
+    let number = if x.is_nan() || y.is_nan() {
+        f64::NAN
     } else {
         number
     };

@@ -64,17 +64,16 @@ FN _Bool is_finite(complex_f64 z) {
 FN f64 unit(f64 x) { return with_sign(magnitude(x) == INFINITE ? 1.0 : 0.0, x); }
 FN f64 infinite_part(f64 infinity, f64 a) { return a == 0.0 ? NOT_A_NUMBER : infinity * a; }
 
-FN complex_f64 recovered(complex_f64 x, complex_f64 y) {
+FN complex_f64 recovered(complex_f64 x, complex_f64 y, complex_f64 quotient) {
     f64 infinity = with_sign(INFINITE, y.re);
     complex_f64 by_zero = {infinite_part(infinity, x.re), infinite_part(infinity, x.im)};
     f64 a = unit(x.re), b = unit(x.im), c = unit(y.re), d = unit(y.im);
     complex_f64 infinite = {
         infinite_part(INFINITE, a * y.re + b * y.im), infinite_part(INFINITE, b * y.re - a * y.im)};
     complex_f64 zero = {0.0 * (x.re * c + x.im * d), 0.0 * (x.im * c - x.re * d)};
-    complex_f64 none = {NOT_A_NUMBER, NOT_A_NUMBER};
     _Bool is_zero = is_infinite(y) & is_finite(x);
     _Bool is_by_zero = (y.re == 0.0) & (y.im == 0.0) & !((x.re != x.re) & (x.im != x.im));
-    complex_f64 quotient = select_complex_f64(is_zero, zero, none);
+    quotient = select_complex_f64(is_zero, zero, quotient);
     quotient = select_complex_f64(is_infinite(x) & is_finite(y), infinite, quotient);
     return select_complex_f64(is_by_zero, by_zero, quotient);
 }
@@ -86,8 +85,8 @@ FN complex_f64 div_complex_f64(complex_f64 x, complex_f64 y) {
     f64 im = sum_of_products(above.im, below.re, -above.re, below.im) / square;
     f64 k = above.k - below.k;
     complex_f64 quotient = {scale_far(re, k), scale_far(im, k)};
-    _Bool is_lost = (quotient.re != quotient.re) & (quotient.im != quotient.im);
-    return select_complex_f64(is_lost, recovered(x, y), quotient);
+    _Bool is_lost = (quotient.re != quotient.re) | (quotient.im != quotient.im);
+    return select_complex_f64(is_lost, recovered(x, y, quotient), quotient);
 }
 
 FN complex_f32 div_complex_f32(complex_f32 x, complex_f32 y) {

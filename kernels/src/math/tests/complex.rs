@@ -410,3 +410,50 @@ fn special_cases() {
     same(double::complex_div(c(1.0, 2.0), c(inf, inf)), 0.0, 0.0);
     same(double::complex_div(c(inf, 1.0), c(2.0, 0.0)), inf, nan);
 }
+
+/// What Annex G of C asks for, where one part alone would be a NaN.
+#[test]
+fn infinite_numbers_divided_by_finite_ones() {
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    let of = |x: (f64, f64), y: (f64, f64)| {
+        let quotient = double::complex_div(Complex::new(x.0, x.1), Complex::new(y.0, y.1));
+        (quotient.re, quotient.im)
+    };
+    assert_eq!(of((0.0, inf), (1e-5, -700.0)), (-inf, inf));
+    assert_eq!(of((inf, 1.0), (-2.0, 1e-5)), (-inf, -inf));
+    assert_eq!(of((inf, -inf), (1.0, 1.0)).1, -inf);
+    assert_eq!(of((1.0, 2.0), (inf, 3.0)), (0.0, 0.0));
+    let (re, im) = of((0.0, inf), (2.0, 0.0));
+    assert!(re.is_nan() && im == inf);
+    let (re, im) = of((nan, 1.0), (2.0, 1.0));
+    assert!(re.is_nan() && im.is_nan());
+}
+
+#[test]
+fn a_nan_beside_zero_is_no_zero() {
+    for z in [Complex::new(0.0, f64::NAN), Complex::new(f64::NAN, -0.0)] {
+        let log = double::complex_log(z);
+        assert!(log.re.is_nan() && log.im.is_nan());
+        for power in [0.5, 2.0, 3.0, -1.0] {
+            let found = double::complex_pow(z, Complex::new(power, 0.0));
+            assert!(found.re.is_nan() && found.im.is_nan(), "{power}: {found}");
+        }
+    }
+    assert_eq!(
+        double::complex_log(Complex::new(0.0, 0.0)).re,
+        f64::NEG_INFINITY
+    );
+}
+
+/// Far along the imaginary axis cosh overflows before its product with a small sine does.
+#[test]
+fn sines_far_from_the_real_axis_overflow_last() {
+    let small = f64::MIN_POSITIVE;
+    let found = double::complex_sin(Complex::new(small, 1410.0)).re;
+    let exact = (1410.0 + small.ln()).exp() / 2.0;
+    assert!((found / exact - 1.0).abs() < 1e-9, "{found}, not {exact}");
+    assert_eq!(
+        double::complex_sin(Complex::new(small, 1e5)).re,
+        f64::INFINITY
+    );
+}
