@@ -19,7 +19,7 @@ use crate::formats::row_form::RowForm;
 use crate::local::blocks::{self, Blocks};
 use crate::local::parallel::Threads;
 use crate::local::rows::{check_columns, check_positions};
-use sparsefuse_dense::{Array, Vector};
+use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Partition, Runtime, Shape};
 use std::fmt;
@@ -300,15 +300,6 @@ impl<T: Numeric> Bsr<T> {
         };
         let blocks = whole.to_blocks(&vals);
         Ok((pos, crd, blocks))
-    }
-
-    /// The matrix with all its zeros, as an array of this runtime.
-    ///
-    /// # Errors
-    ///
-    /// As [`Csr::to_dense`].
-    pub fn to_dense(&self) -> Result<Array<T, 2>, Error> {
-        self.to_csr()?.to_dense()
     }
 
     /// The elements `a[i, i + offset]`, with 0 where there is no block; by way of [`Bsr::to_csr`].

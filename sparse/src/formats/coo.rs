@@ -120,6 +120,15 @@ impl<T: Numeric> Coo<T> {
         &self.vals
     }
 
+    /// The same places with values that are a whole store, one for each entry.
+    pub(crate) fn with_own_values(&self, vals: Vector<T>) -> Self {
+        Self {
+            vals,
+            in_rows: Arc::default(),
+            ..self.clone()
+        }
+    }
+
     /// All entries, on every rank; executes the window.
     ///
     /// # Errors

@@ -96,6 +96,11 @@ impl<T: Numeric> Csc<T> {
         self.columns.values()
     }
 
+    /// The same structure with values that are a whole store, one for each entry.
+    pub(crate) fn with_own_values(&self, vals: Vector<T>) -> Self {
+        Self::of_transpose(self.columns.with_own_values(vals))
+    }
+
     /// The transpose in row format: the same stores, read the other way.
     #[must_use]
     pub fn transpose(&self) -> &Csr<T> {

@@ -14,7 +14,7 @@ use crate::formats::eager::eager;
 use crate::formats::row_form::RowForm;
 use crate::local::diagonals::{self, Diagonals};
 use crate::local::parallel::Threads;
-use sparsefuse_dense::{Array, Vector};
+use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Runtime, Shape};
 use std::fmt;
@@ -329,15 +329,6 @@ impl<T: Numeric> Dia<T> {
             }
         }
         Ok(all)
-    }
-
-    /// The matrix with all its zeros, as an array of this runtime.
-    ///
-    /// # Errors
-    ///
-    /// As [`Csr::to_dense`].
-    pub fn to_dense(&self) -> Result<Array<T, 2>, Error> {
-        self.to_csr()?.to_dense()
     }
 
     /// The elements `a[i, i + offset]`, also of a diagonal that is not stored, which are 0; by way

@@ -10,7 +10,7 @@ use crate::formats::coo::Coo;
 use crate::formats::csc::Csc;
 use crate::formats::csr::Csr;
 use crate::formats::dia::Dia;
-use sparsefuse_dense::Vector;
+use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::Error;
 
@@ -82,10 +82,21 @@ products! {
     Bsr: "by way of [`Bsr::to_csr`], which the first product makes and keeps.";
 }
 
-/// The sums of formats over values row by row.
-macro_rules! sums {
+/// The elements of formats, and their sums.
+macro_rules! elements {
     ($($matrix:ident)*) => {$(
         impl<T: Numeric> $matrix<T> {
+            /// The matrix with all its zeros, as an array of this runtime, by way of
+            #[doc = concat!("[`", stringify!($matrix), "::to_csr`].")]
+            ///
+            /// # Errors
+            ///
+            /// As [`Csr::to_dense`].
+            #[doc(alias = "toarray")]
+            pub fn to_dense(&self) -> Result<Array<T, 2>, Error> {
+                self.to_csr()?.to_dense()
+            }
+
             /// The sums along an axis, as [`Csr::sum_axis`]: 1 for those of the rows, 0 for those
             /// of the columns. The sum of all entries is that of the values.
             ///
@@ -110,4 +121,4 @@ macro_rules! sums {
     )*};
 }
 
-sums!(Dia Bsr);
+elements!(Csc Coo Dia Bsr);

@@ -150,4 +150,4 @@ macro_rules! numbers {
     };
 }
 
-numbers!(Csr Dia Bsr);
+numbers!(Csr Csc Coo Dia Bsr);

@@ -8,6 +8,8 @@ use super::expect;
 use crate::exchange::check_runtime;
 use crate::exchange::own_rows::OwnRows;
 use crate::formats::bsr::Bsr;
+use crate::formats::coo::Coo;
+use crate::formats::csc::Csc;
 use crate::formats::csr::Csr;
 use crate::formats::dia::Dia;
 use crate::formats::eager::eager;
@@ -18,11 +20,12 @@ use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Shape};
 use std::ops::Range;
 
-/// What formats whose values lie row by row do with them, and an example of [`Csr::scale`].
+/// What formats do with their values, and an example of [`Csr::scale`].
 macro_rules! values {
     ($($(#[$example:meta])* $matrix:ident)*) => {$(
         impl<T: Numeric> $matrix<T> {
-            /// The same structure with other values, one for each stored entry, row by row.
+            /// The same structure with other values, one for each stored entry, in the order of
+            #[doc = concat!("[`", stringify!($matrix), "::values`].")]
             ///
             /// # Errors
             ///
@@ -121,6 +124,8 @@ values! {
     /// # Ok::<(), sparsefuse_sparse::Error>(())
     /// ```
     Csr
+    Csc
+    Coo
     Dia
     Bsr
 }

@@ -80,3 +80,37 @@ fn columns_are_checked() {
         .unwrap();
     assert_eq!(a.shape(), (2, 3));
 }
+
+/// What a program does with a matrix in whatever format.
+#[test]
+fn all_formats_have_numbers_sums_and_elements() {
+    let a = Csr::<f64>::new(2, 3, vec![0, 2, 3], vec![0, 2, 1], vec![1.0, 2.0, 3.0]).unwrap();
+    let (columns, coordinates) = (a.to_csc().unwrap(), a.to_coo().unwrap());
+    let expected = (&a * 2.0 - a.scale(0.5))
+        .to_dense()
+        .unwrap()
+        .to_vec()
+        .unwrap();
+    let of_columns = -(&columns * 2.0) / 2.0 * -1.5;
+    assert_eq!(of_columns.to_dense().unwrap().to_vec().unwrap(), expected);
+    let of_entries = -(2.0 * &coordinates) / 2.0 * -1.5;
+    assert_eq!(of_entries.to_dense().unwrap().to_vec().unwrap(), expected);
+    for axis in [0, 1] {
+        let sums = a.sum_axis(axis).to_vec().unwrap();
+        assert_eq!(columns.sum_axis(axis).to_vec().unwrap(), sums);
+        assert_eq!(coordinates.sum_axis(axis).to_vec().unwrap(), sums);
+    }
+    // Column by column, and entry by entry; the formats that were kept do not stay.
+    let _ = (columns.to_csr(), coordinates.to_csr());
+    let values = || Vector::from_vec(vec![7.0, 8.0, 9.0]);
+    let changed = columns.with_values(values()).unwrap().to_dense().unwrap();
+    assert_eq!(changed.to_vec().unwrap(), [7.0, 0.0, 9.0, 0.0, 8.0, 0.0]);
+    let changed = coordinates
+        .with_values(values())
+        .unwrap()
+        .to_dense()
+        .unwrap();
+    assert_eq!(changed.to_vec().unwrap(), [7.0, 0.0, 8.0, 0.0, 9.0, 0.0]);
+    assert!(columns.with_values(Vector::ones([2])).is_err());
+    assert_eq!((columns.n_rows(), coordinates.n_cols()), (2, 3));
+}

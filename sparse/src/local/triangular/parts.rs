@@ -150,10 +150,16 @@ impl<T: Field> Parts<T> {
 
 /// The inverse of a diagonal entry, if it is there and has one.
 pub(super) fn inverse<T: Field>(row: usize, found: Option<T>) -> Result<T, Error> {
-    match found {
-        Some(value) if value != T::ZERO => Ok(T::ONE / value),
+    let is_finite = |value: T| {
+        let (re, im) = value.parts();
+        re.is_finite() && im.is_finite()
+    };
+    // A subnormal number has none; what is no number itself is passed on.
+    let inverse = found.map(|value| (T::ONE / value, !is_finite(value)));
+    match inverse {
+        Some((inverse, is_passed_on)) if is_passed_on || is_finite(inverse) => Ok(inverse),
         _ => {
-            let expected = format!("a diagonal entry other than 0 in row {row}");
+            let expected = format!("a diagonal entry with an inverse in row {row}");
             let found = found.map_or("none".to_owned(), |value| value.to_string());
             Err(Error::argument(OP, expected, found))
         }
