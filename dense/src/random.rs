@@ -14,8 +14,8 @@ use std::ops::Range;
 twins! {
     @ "If the range is empty, has more than 2^53 numbers, or memory cannot hold the shape.";
     [const D: usize] Array<i64, D>;
-    /// Whole numbers, each as probable as any other: NumPy's `Generator.integers(low, high)`. Tasks
-    /// that fuse.
+    /// Whole numbers, each as probable as any other, of `n` numbers up to the part `n / 2^53` of
+    /// that: NumPy's `Generator.integers(low, high)`. Tasks that fuse.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;

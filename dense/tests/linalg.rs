@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
 use num_complex::Complex;
-use sparsefuse_dense::{Array, Element, Error, Field, Real, Vector};
+use sparsefuse_dense::{Array, Eig, Element, Error, Field, Qr, Real, Vector};
 use sparsefuse_testing::{bits, everywhere};
 
 /// A matrix with nothing special about it.
@@ -326,4 +326,64 @@ fn polynomials_that_there_are_not() {
     assert!(x.polyfit(&cubes, 1).is_err());
     let bad = Vector::from_vec(vec![1.0, f64::NAN, 2.0]);
     assert!(bad.polyfit(&x, 1).unwrap().to_vec().is_err());
+}
+
+/// Elements whose squares leave the range of their type.
+#[test]
+fn values_do_not_depend_on_the_scale() {
+    let a = Array::from_shape_vec([2, 2], vec![1.0, 2.0, 3.0, 1.0]).unwrap();
+    let symmetric = &a + &a.t();
+    let close = |found: Vec<f64>, expected: Vec<f64>, scale: f64| {
+        for (found, expected) in found.iter().zip(expected) {
+            let found = found / scale;
+            assert!((found - expected).abs() < 1e-14, "{found}, not {expected}");
+        }
+    };
+    for scale in [
+        1e-310f64, 1e-300, 1e-200, 1e-160, 1e155, 1e200, 1e300, 2e307,
+    ] {
+        // Nearly subnormal at the least, where only some digits would be there.
+        let scale = 2f64.powi((scale.log2() as i32).max(-1000));
+        let (big, big_symmetric) = (&a * scale, &symmetric * scale);
+        let values = |a: &Array<f64, 2>| a.singular_values().unwrap().to_vec().unwrap();
+        close(values(&big), values(&a), scale);
+        let svd = big.svd().unwrap();
+        let rows = svd.s.insert_axis(1) * &svd.vh;
+        let back = svd.u.matmul(&rows).to_vec().unwrap();
+        close(back, a.to_vec().unwrap(), scale);
+        let values = |a: &Array<f64, 2>| a.eigvalsh().unwrap().to_vec().unwrap();
+        close(values(&big_symmetric), values(&symmetric), scale);
+        let Eig { values, vectors } = big.eig().unwrap();
+        let apart = (&big / scale).cast::<Complex<f64>>().matmul(&vectors)
+            - &vectors * (values / Complex::from(scale)).insert_axis(0);
+        assert!(apart.norm2().get().unwrap() < 1e-14);
+        let Qr { q, r } = big.qr().unwrap();
+        close(q.matmul(&r).to_vec().unwrap(), a.to_vec().unwrap(), scale);
+        close(
+            big.inv().unwrap().to_vec().unwrap(),
+            a.inv().unwrap().to_vec().unwrap(),
+            1.0 / scale,
+        );
+        let x = big.solve(&Vector::full([2], scale)).unwrap();
+        close(
+            x.to_vec().unwrap(),
+            a.solve(&Vector::ones([2])).unwrap().to_vec().unwrap(),
+            1.0,
+        );
+    }
+}
+
+/// Ten rows, since of two there is nothing to substitute back.
+#[test]
+fn eigenvectors_do_not_depend_on_the_scale() {
+    for power in [-900, -500, -100, -60, -50, 0, 50, 500, 900] {
+        for seed in 0..5 {
+            let scale = 2f64.powi(power);
+            let a = Array::<f64, 2>::random_normal([10, 10], seed) * scale;
+            let Eig { values, vectors } = a.eig().unwrap();
+            let apart = (&a / scale).cast::<Complex<f64>>().matmul(&vectors)
+                - &vectors * (values / Complex::from(scale)).insert_axis(0);
+            assert!(apart.norm2().get().unwrap() < 1e-12, "{power}");
+        }
+    }
 }

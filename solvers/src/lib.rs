@@ -14,6 +14,7 @@ mod instances;
 mod matrix_free;
 mod nullspace;
 mod operator;
+mod powers;
 mod solution;
 mod turns;
 mod with_nullspace;

@@ -38,10 +38,11 @@ impl<F> MatrixFree<F> {
     ///
     /// // x[i + 1] - x[i] for each i.
     /// let n = 5;
+    /// let padded = |y: &Vector<f64>, widths| y.pad([widths], Padding::Constant(0.0));
     /// let differences = MatrixFree::with_adjoint(
     ///     (n - 1, n),
     ///     |x: &Vector<f64>| Ok(x.slice(1..) - x.slice(..x.len() - 1)),
-    ///     |y: &Vector<f64>| Ok(y.pad([(1, 0)], Padding::Constant(0.0)) - y.pad([(0, 1)], Padding::Constant(0.0))),
+    ///     |y: &Vector<f64>| Ok(padded(y, (1, 0)) - padded(y, (0, 1))),
     /// );
     /// let solution = lsqr(&differences, &Vector::ones([n - 1]))?;
     /// assert!(solution.converged());

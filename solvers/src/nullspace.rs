@@ -2,7 +2,7 @@
 //!
 //! An orthonormal basis, and the projections with it.
 
-use crate::krylov::scaling::{power_near_one, times_power};
+use crate::powers::{power_near_one, times_power};
 use crate::turns::{alone, norm_of};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};

@@ -38,8 +38,8 @@ pub trait LinearOperator<T> {
     fn apply(&self, x: &Vector<T>) -> Result<Vector<T>, Error>;
 
     /// The image of a vector under the adjoint, the conjugate transpose, which maps the other way.
-    /// The methods that need it say so: `bicg`, `lsqr`, `lsmr`. Matrices have it, functions where it
-    /// is given ([`MatrixFree::with_adjoint`](crate::MatrixFree::with_adjoint)), and of the
+    /// The methods that need it say so: `bicg`, `lsqr`, `lsmr`. Matrices have it, functions where
+    /// it is given ([`MatrixFree::with_adjoint`](crate::MatrixFree::with_adjoint)), and of the
     /// preconditioners all but `Sor`, `AdditiveSchwarz` and `Multigrid`.
     ///
     /// # Errors

@@ -199,7 +199,8 @@ fn what_is_no_nullspace_is_refused() {
     );
     for size in [1e-200, 1e-300, 1e200, 1e300] {
         let space = Nullspace::spanned_by(&[&ones * size]).unwrap();
-        assert_eq!(space.basis()[0].to_vec().unwrap(), [0.5; 4]);
+        let apart = (&space.basis()[0] - 0.5).norm_inf().get().unwrap();
+        assert!(apart < 1e-15, "{size}");
     }
     let short = Nullspace::spanned_by(&[ones, Vector::ones([3])]).unwrap_err();
     assert_eq!(

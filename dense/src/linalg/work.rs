@@ -55,6 +55,28 @@ pub(super) enum Method {
     Eigvals,
 }
 
+impl Method {
+    /// From which row on what is made is multiplied by a power of a number that the first matrix,
+    /// of this shape, is multiplied by, and this power: singular values and eigenvalues grow with
+    /// it, inverses shrink, vectors stay.
+    fn scaled_rows(self, [n_rows, n_columns]: [usize; 2]) -> Option<(usize, i32)> {
+        match self {
+            Self::SingularValues | Self::Eigvalsh | Self::Eigvals => Some((0, 1)),
+            Self::Eigh | Self::Eig | Self::Qr => Some((n_rows, 1)),
+            Self::Svd => Some((n_rows + n_columns, 1)),
+            Self::Solve | Self::Inverse => Some((0, -1)),
+            Self::SolveLower
+            | Self::SolveUpper
+            | Self::SolveCholesky
+            | Self::Lu
+            | Self::SolveLu
+            | Self::Determinant
+            | Self::LogDeterminant
+            | Self::Cholesky => None,
+        }
+    }
+}
+
 /// A method under the name that errors have, for elements `T`, which makes elements `M`.
 #[derive(Debug)]
 pub(super) struct Work<T, M> {
@@ -90,6 +112,14 @@ impl<T: Field, M: Element> Work<T, M> {
         for (elements, shape) in inputs {
             matrices.push((self.widened::<W>(elements, shape[1])?, *shape));
         }
+        // The rows that are multiplied again, and the exponent of 2 by which.
+        let scaled = matrices.first_mut().and_then(|(elements, shape)| {
+            let (first, power) = self.method.scaled_rows(*shape)?;
+            match scale::<W>(elements) {
+                0 => None,
+                exponent => Some((first, power * exponent)),
+            }
+        });
         let mut seen = matrices.iter().map(|(elements, [n_rows, n_columns])| {
             MatRef::from_row_major_slice(elements, *n_rows, *n_columns)
         });
@@ -100,7 +130,13 @@ impl<T: Field, M: Element> Work<T, M> {
         let rows = (0..made.n_rows())
             .flat_map(|row| (0..made.n_columns()).map(move |column| (row, column)));
         let mut elements = reserve(made.n_rows() * made.n_columns())?;
-        elements.extend(rows.map(|(row, column)| (self.narrow)(made.at(row, column))));
+        elements.extend(rows.map(|(row, column)| {
+            let number = made.at(row, column);
+            (self.narrow)(match scaled {
+                Some((first, exponent)) if row >= first => times_power(number, exponent),
+                _ => number,
+            })
+        }));
         Ok(elements)
     }
 
@@ -117,6 +153,32 @@ impl<T: Field, M: Element> Work<T, M> {
         }
         try_collect(elements.iter().map(|x| W::of_parts(x.parts())))
     }
+}
+
+/// Divides elements by the power of two that brings the largest near 1, and gives its exponent. Of
+/// others squares become 0 or infinite, and faer compares some with numbers that do not depend on
+/// the matrix: eigenvectors of a matrix with elements of 1e-15 were no eigenvectors.
+fn scale<W: Number>(elements: &mut [W]) -> i32 {
+    let sizes = elements.iter().map(|x| {
+        let Complex { re, im } = x.complex();
+        re.abs().max(im.abs())
+    });
+    let largest = sizes.fold(0.0, f64::max);
+    let exponent = (largest.to_bits() >> 52) as i32 - 1023;
+    if largest == 0.0 || exponent == 0 {
+        return 0;
+    }
+    for x in elements {
+        let Complex { re, im } = times_power(x.complex(), -exponent);
+        *x = W::of_parts((re, im));
+    }
+    exponent
+}
+
+/// A number times a power of two, which may itself be out of range.
+fn times_power(x: Complex<f64>, power: i32) -> Complex<f64> {
+    let half = power / 2;
+    x * 2f64.powi(half) * 2f64.powi(power - half)
 }
 
 /// The numbers that faer computes with.

@@ -161,8 +161,8 @@ fn half_exp(x: f64) -> f64 {
     scale(y, k - 1.0)
 }
 
-/// `(s, c, k)` with `sinh x = s * 2^k` and `cosh x = c * 2^k`; `k` is 0 unless `|x|` is large. Beyond
-/// 1500 the product with any number but 0 overflows.
+/// `(s, c, k)` with `sinh x = s * 2^k` and `cosh x = c * 2^k`; `k` is 0 unless `|x|` is large.
+/// Beyond 1500 the product with any number but 0 overflows.
 #[inline(always)]
 pub(super) fn sinh_cosh(x: f64) -> (f64, f64, f64) {
     let size = clamp(x.abs(), 0.0, 1500.0);

@@ -2,8 +2,8 @@
 //! are orthogonal in its inner product, x'B y.
 
 use super::{check_hermitian, scale};
-use crate::krylov::scaling::times_power_of_entries;
 use crate::operator::{LinearOperator, check_finite, check_same_runtime, check_square};
+use crate::powers::times_power_of_entries;
 use crate::preconditioners::{Direct, is_singular, splu};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;

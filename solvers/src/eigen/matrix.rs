@@ -6,7 +6,7 @@
 
 use super::hermitian::{Coefficients, unit};
 use crate::krylov::scalars::size;
-use crate::krylov::scaling::times_power_of;
+use crate::powers::times_power_of;
 use num_complex::Complex;
 use std::ops::Range;
 

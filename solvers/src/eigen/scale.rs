@@ -5,8 +5,9 @@
 //! exact, and eigenvalues and residuals are multiplied back.
 
 use super::Eigen;
-use crate::krylov::scaling::{Scaled, power_near_one, times_power, times_power_of};
+use crate::krylov::scaling::Scaled;
 use crate::operator::LinearOperator;
+use crate::powers::{power_near_one, times_power, times_power_of};
 use crate::solution::StopReason;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};

@@ -14,7 +14,7 @@
 use super::hermitian::Coefficients;
 use super::matrix::{Matrix, Reflection, solve};
 use crate::krylov::scalars::size;
-use crate::krylov::scaling::exponent;
+use crate::powers::exponent;
 use num_complex::Complex;
 use std::ops::Range;
 

@@ -9,8 +9,8 @@
 
 use super::block::{Products, norms, residuals, without};
 use super::{EigshOptions, eigsh, scale};
-use crate::krylov::scaling::times_power_of;
 use crate::operator::LinearOperator;
+use crate::powers::times_power_of;
 use crate::solution::StopReason;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};

@@ -47,6 +47,7 @@ pub use tfqmr::{tfqmr, tfqmr_with};
 use self::least_squares::LeastSquares;
 use self::stopping::Stopping;
 use crate::operator::LinearOperator;
+use crate::powers::times_power_of;
 use crate::solution::{Options, Rhs, Side, Solution};
 use crate::turns::{Steps, alone};
 use sparsefuse_dense::Vector;
@@ -246,7 +247,7 @@ impl Method {
 
     /// The same method for a system whose matrix is multiplied by 2^power.
     fn scaled(self, power: i32) -> Self {
-        let damping = scaling::times_power_of(self.damping(), power);
+        let damping = times_power_of(self.damping(), power);
         match self {
             Self::Lsqr { .. } => Self::Lsqr { damping },
             Self::Lsmr { .. } => Self::Lsmr { damping },

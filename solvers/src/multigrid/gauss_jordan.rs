@@ -3,8 +3,8 @@
 //! Eliminating with a row changes all of the matrix, which for thousands of rows is far larger than
 //! the caches. So the columns of a panel are eliminated first, alone; what this does to all rows is
 //! a matrix T with a column for each pivot, and the other columns follow by one product with it:
-//! the rows with the pivots, `B`, become `T B`, and each other row has its part of `T B` added. That
-//! is 2 n^3 operations, as always, but nearly all of them in products of matrices.
+//! the rows with the pivots, `B`, become `T B`, and each other row has its part of `T B` added.
+//! That is 2 n^3 operations, as always, but nearly all of them in products of matrices.
 
 use super::square::square;
 use sparsefuse_kernels::isa::{Computation, Isa};

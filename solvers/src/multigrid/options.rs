@@ -55,8 +55,8 @@ pub enum CoarseSolver {
     /// Exactly: by the inverse, a dense matrix that is made once, of at most 4000 rows. The product
     /// with it is a task like any other, so the cycle stays in the window. Of a singular matrix,
     /// such as that of a pure Neumann problem, it is the pseudo-inverse (Moore-Penrose). For n rows
-    /// it takes 2 n³ operations, on the threads of every rank, and 16 n² bytes; of a singular matrix
-    /// up to five times as many.
+    /// it takes 2 n³ operations, on the threads of every rank, and 16 n² bytes; of a singular
+    /// matrix up to five times as many.
     #[default]
     Inverse,
     /// Exactly: by sparse LU factors ([`splu`](crate::preconditioners::splu)), for a last level of

@@ -236,9 +236,10 @@ fn by_colour<T: Field>(
 /// An estimate of the largest eigenvalue of D^-1 A, from below, by ten steps of the power method
 /// from a random vector that depends on the number of rows alone.
 ///
-/// The last ratio of norms is returned (0 where the last vector is 0), which for symmetric matrices is at most the eigenvalue of
-/// largest modulus (in the norm in which D^-1 A is symmetric up to the condition of D). Ten
-/// products, which fuse with all else, and sums of squares: cheaper than
+/// The last ratio of norms is returned (0 where the last vector is 0), which for symmetric
+/// matrices is at most the eigenvalue of largest modulus (in the norm in which D^-1 A is symmetric
+/// up to the condition of D). Ten products, which fuse with all else, and sums of squares: cheaper
+/// than
 /// [`estimate_largest_eigenvalue`](crate::preconditioners::estimate_largest_eigenvalue), which is
 /// nearer but for definite matrices only.
 ///

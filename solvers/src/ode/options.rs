@@ -78,7 +78,9 @@ pub enum Crossing {
 /// Something that happens where a number crosses 0, such as a ball that meets the ground.
 pub struct Event<'a, T, const D: usize> {
     /// The number, from time and state. It is asked for after each step, and some ten times in a
-    /// step in which its sign changes; two crossings in one step are not seen.
+    /// step in which its sign changes; two crossings in one step are not seen. A number that is 0
+    /// where the integration begins has crossed nothing, while SciPy counts it: a ball that starts
+    /// from the ground flies.
     pub value: &'a mut OfState<'a, T, D, Result<f64, Error>>,
     /// Which crossings count.
     pub crossing: Crossing,

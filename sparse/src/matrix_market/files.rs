@@ -169,7 +169,8 @@ fn columns_of_entries<T: Field + Add<Output = T>>(
 }
 
 /// Whether there is memory for the columns of a file, of which a few bytes may name any number. All
-/// of it is asked for together, since a system grants more than it has if that comes in small parts.
+/// of it is asked for together, since a system grants more than it has if that comes in small
+/// parts.
 fn check_columns<T>(runtime: &Runtime, header: &Header) -> Result<(), Error> {
     /// What a vector takes besides its elements: its store, and the list that it is made of.
     const STORE: usize = 512;

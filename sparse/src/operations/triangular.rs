@@ -60,8 +60,8 @@ impl<T: Field> TriangularSolve<T> {
     ///
     /// # Errors
     ///
-    /// If the matrix is not square, a diagonal entry that is to be read is 0, so small that it has no
-    /// inverse, or not stored, or the computation of the values failed.
+    /// If the matrix is not square, a diagonal entry that is to be read is 0, so small that it has
+    /// no inverse, or not stored, or the computation of the values failed.
     pub fn new(a: &Csr<T>, triangle: Triangle, diagonal: Diagonal) -> Result<Self, Error> {
         let (n_rows, n_cols) = a.shape();
         if n_rows != n_cols {

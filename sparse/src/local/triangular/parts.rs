@@ -159,7 +159,11 @@ pub(super) fn inverse<T: Field>(row: usize, found: Option<T>) -> Result<T, Error
     match inverse {
         Some((inverse, is_passed_on)) if is_passed_on || is_finite(inverse) => Ok(inverse),
         _ => {
-            let expected = format!("a diagonal entry with an inverse in row {row}");
+            let what = match found {
+                Some(value) if value != T::ZERO => "with an inverse",
+                _ => "other than 0",
+            };
+            let expected = format!("a diagonal entry {what} in row {row}");
             let found = found.map_or("none".to_owned(), |value| value.to_string());
             Err(Error::argument(OP, expected, found))
         }
