@@ -166,13 +166,8 @@ pub fn eigsh<T: Field>(
     let a = &scale::divided(a, power);
     let Some(mass) = mass else {
         let found = find(OP, a, None, &search, order)?;
-        let eigen = judged(
-            a,
-            None,
-            finish(a, None, found, |theta| theta)?,
-            options.tol,
-            0.0,
-        )?;
+        let eigen = finish(a, None, found, |theta| theta)?;
+        let eigen = judged(a, None, eigen, options.tol, 0.0)?;
         return Ok(scale::multiplied(eigen, power, 0));
     };
     let inverse = mass.inverse(OP)?;

@@ -79,10 +79,8 @@ impl Elimination {
             .send(runtime, chain, |row| upper.entries(row))
             .and_then(|()| chain.send(runtime, Ok(&factored.inverse)));
         // Ranks after a failed one have gone on with what it left: the first failure counts.
-        let pivot = first_pivot(
-            &self.layout,
-            runtime.agree(found.and_then(|found| handed_on.map(|()| found)))?,
-        )?;
+        let found = found.and_then(|found| handed_on.map(|()| found));
+        let pivot = first_pivot(&self.layout, runtime.agree(found)?)?;
         Ok(pivot.map_or(Ok(factored), Err))
     }
 

@@ -229,11 +229,8 @@ fn norm<T: Field>(values: &[T]) -> f64 {
     match sizes().fold(0.0, f64::max) {
         0.0 => 0.0,
         largest => {
-            largest
-                * sizes()
-                    .map(|size| (size / largest).powi(2))
-                    .sum::<f64>()
-                    .sqrt()
+            let squares = sizes().map(|size| (size / largest).powi(2));
+            largest * squares.sum::<f64>().sqrt()
         }
     }
 }
