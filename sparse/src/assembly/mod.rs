@@ -378,7 +378,7 @@ pub(crate) fn check_memory(runtime: &Runtime, rows: &Range<usize>) -> Result<(),
     Err(Error::argument("csr", "rows that fit in memory", found))
 }
 
-/// Whether stores may take so many bytes more.
+/// Whether the memory limit leaves `wanted` more bytes to stores.
 pub(crate) fn check_limit(runtime: &Runtime, wanted: usize) -> Result<(), Error> {
     let limit = runtime.config().memory_limit;
     let available = limit.saturating_sub(runtime.memory_in_use());

@@ -187,18 +187,6 @@ impl<T: Numeric> Bsr<T> {
         (self.layout.n_rows(), self.n_cols)
     }
 
-    /// The number of rows.
-    #[must_use]
-    pub fn n_rows(&self) -> usize {
-        self.shape().0
-    }
-
-    /// The number of columns.
-    #[must_use]
-    pub fn n_cols(&self) -> usize {
-        self.shape().1
-    }
-
     /// The number of rows and of columns of a block.
     #[must_use]
     pub fn blocksize(&self) -> (usize, usize) {

@@ -78,18 +78,6 @@ impl<T: Numeric> Coo<T> {
         (self.n_rows, self.n_cols)
     }
 
-    /// The number of rows.
-    #[must_use]
-    pub fn n_rows(&self) -> usize {
-        self.shape().0
-    }
-
-    /// The number of columns.
-    #[must_use]
-    pub fn n_cols(&self) -> usize {
-        self.shape().1
-    }
-
     /// The runtime that the matrix belongs to.
     #[must_use]
     pub fn runtime(&self) -> &Runtime {

@@ -66,18 +66,6 @@ impl<T: Numeric> Csc<T> {
         (self.columns.n_cols(), self.columns.n_rows())
     }
 
-    /// The number of rows.
-    #[must_use]
-    pub fn n_rows(&self) -> usize {
-        self.shape().0
-    }
-
-    /// The number of columns.
-    #[must_use]
-    pub fn n_cols(&self) -> usize {
-        self.shape().1
-    }
-
     /// The runtime that the matrix belongs to.
     #[must_use]
     pub fn runtime(&self) -> &Runtime {

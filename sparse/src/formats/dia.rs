@@ -220,18 +220,6 @@ impl<T: Numeric> Dia<T> {
         (self.layout.n_rows(), self.n_cols)
     }
 
-    /// The number of rows.
-    #[must_use]
-    pub fn n_rows(&self) -> usize {
-        self.shape().0
-    }
-
-    /// The number of columns.
-    #[must_use]
-    pub fn n_cols(&self) -> usize {
-        self.shape().1
-    }
-
     /// The offsets of the diagonals, ascending: above the main one positive.
     #[must_use]
     pub fn offsets(&self) -> &[i64] {

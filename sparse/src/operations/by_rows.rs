@@ -82,10 +82,22 @@ products! {
     Bsr: "by way of [`Bsr::to_csr`], which the first product makes and keeps.";
 }
 
-/// The elements of formats, and their sums.
+/// Rows and columns of formats, their elements, and the sums of these.
 macro_rules! elements {
     ($($matrix:ident)*) => {$(
         impl<T: Numeric> $matrix<T> {
+            /// The number of rows.
+            #[must_use]
+            pub fn n_rows(&self) -> usize {
+                self.shape().0
+            }
+
+            /// The number of columns.
+            #[must_use]
+            pub fn n_cols(&self) -> usize {
+                self.shape().1
+            }
+
             /// The matrix with all its zeros, as an array of this runtime, by way of
             #[doc = concat!("[`", stringify!($matrix), "::to_csr`].")]
             ///

@@ -201,7 +201,8 @@ impl<T: Field> Csr<T> {
     }
 }
 
-/// Which entries are looked at: the first ones of every so many rows of the matrix.
+/// Which entries are looked at: the first `entries` of each row whose number is a multiple of
+/// `stride`.
 struct Sample {
     stride: usize,
     entries: usize,
