@@ -387,3 +387,75 @@ fn eigenvectors_do_not_depend_on_the_scale() {
         }
     }
 }
+
+/// The largest element of `a v - v diag(values)`.
+fn eigen_residual(a: &Array<f64, 2>) -> f64 {
+    let Eig { values, vectors } = a.eig().unwrap();
+    let squares = (vectors.abs() * vectors.abs())
+        .sum_axis(0)
+        .to_vec()
+        .unwrap();
+    assert!(squares.iter().all(|square| (square - 1.0).abs() < 1e-12));
+    let apart = a.cast::<Complex<f64>>().matmul(&vectors) - &vectors * values.insert_axis(0);
+    apart.norm2().get().unwrap()
+}
+
+#[test]
+fn eigenvectors_of_parts_of_different_size() {
+    for (small, limit) in [
+        (1e-3, 1e-13),
+        (1e-9, 1e-13),
+        (1e-15, 1e-13),
+        (1e-100, 1e-13),
+    ] {
+        let block = Array::<f64, 2>::random_normal([6, 6], 1);
+        let mut a = Array::zeros([12, 12]);
+        a.assign_slice((..6, ..6), &Array::random_normal([6, 6], 2));
+        a.assign_slice((6.., 6..), &(&block * small));
+        // The rows in another order, so that the blocks are hidden.
+        let order = Vector::from_vec((0..12).map(|k| (k * 5) % 12).collect::<Vec<i64>>());
+        let a = a.take_axis(0, &order).take_axis(1, &order);
+        assert!(eigen_residual(&a) < limit, "{small}");
+    }
+}
+
+#[test]
+fn a_jordan_block_has_one_eigenvector() {
+    for n in [2, 10, 25, 40, 100] {
+        let jordan = Array::<f64, 2>::from_fn([n, n], |[i, j]| match j.wrapping_sub(i) {
+            0 => 2.0,
+            1 => 1.0,
+            _ => 0.0,
+        });
+        assert!(eigen_residual(&jordan) < 1e-11, "{n}");
+        assert!(eigen_residual(&jordan.transpose()) < 1e-11, "{n}");
+    }
+}
+
+/// Eigenvalues of `d^-1 a d` are those of `a`.
+#[test]
+fn rows_and_columns_of_very_different_size_are_balanced() {
+    let a = Array::<f64, 2>::random_normal([20, 20], 3);
+    let sorted = |a: &Array<f64, 2>| {
+        let mut values = a.eigvals().unwrap().to_vec().unwrap();
+        values.sort_by(|x, y| x.re.total_cmp(&y.re).then(x.im.total_cmp(&y.im)));
+        values
+    };
+    let expected = sorted(&a);
+    let d = Vector::from_vec((0..20).map(|k| 10f64.powi((k * 7 % 20) - 10)).collect());
+    let scaled = &a * d.insert_axis(0) / d.insert_axis(1);
+    for (value, expected) in sorted(&scaled).iter().zip(&expected) {
+        assert!((value - expected).norm() < 1e-12, "{value} {expected}");
+    }
+    let Eig { values, vectors } = scaled.eig().unwrap();
+    // Vectors of the matrix as it was.
+    let vectors = vectors * d.cast::<Complex<f64>>().insert_axis(1);
+    let vectors = &vectors
+        / vectors
+            .abs()
+            .max_axis(0)
+            .cast::<Complex<f64>>()
+            .insert_axis(0);
+    let apart = a.cast::<Complex<f64>>().matmul(&vectors) - &vectors * values.insert_axis(0);
+    assert!(apart.norm2().get().unwrap() < 1e-11);
+}

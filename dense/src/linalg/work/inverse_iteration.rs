@@ -1,0 +1,181 @@
+//! Inverse iteration for eigenvectors that are none: `x <- (a - value I)^-1 x`, of a value that is
+//! right up to rounding, makes the residual of nearly any `x` as small as rounding lets it be.
+//!
+//! faer's vectors come from a triangular system that is solved backwards without scaling. They are
+//! not numbers where the solution overflows, as of a Jordan block of many rows, and have few digits
+//! where parts of a matrix are of very different size.
+//! (G. Peters, J. H. Wilkinson, "Inverse iteration, ill-conditioned equations and Newton's method",
+//! SIAM Review 21, 1979.)
+
+use super::number::Number;
+use faer::linalg::solvers::PartialPivLu;
+use faer::{Col, Mat, MatRef};
+use num_complex::Complex;
+use sparsefuse_kernels::random;
+
+/// Random vectors that residuals are multiplied by: that they hide a large one has a probability
+/// of about its size over the tolerance to the power of minus this number.
+const PROBES: usize = 4;
+
+/// How often a system is solved for a vector.
+const STEPS: usize = 3;
+
+/// Elements beyond which a vector is scaled.
+const LARGE: f64 = 1e100;
+
+/// Replaces the columns of `vectors` that are no eigenvectors of `a` with these values: whose
+/// residual is more than rounding.
+///
+/// `O(n^2)` where there are none, `O(n^3)` for each value that has some.
+pub(super) fn mend<W: Number>(
+    a: MatRef<'_, W>,
+    values: &[Complex<f64>],
+    vectors: &mut Mat<Complex<f64>>,
+) {
+    let n = a.nrows();
+    let norm = a.norm_l2();
+    let tolerance = 64.0 * (n as f64).sqrt() * f64::EPSILON * norm;
+    let suspects = suspects(a, values, vectors, tolerance);
+    let mut shifted: Option<Shifted> = None;
+    for column in suspects {
+        let value = values[column];
+        // Equal values may have several vectors, which other starts lead to.
+        let start = values[..column].iter().filter(|it| **it == value).count();
+        if shifted.as_ref().is_none_or(|it| it.value != value) {
+            shifted = Some(Shifted::new(a, value, norm));
+        }
+        let found = shifted
+            .as_ref()
+            .and_then(|it| it.vector(n, start, tolerance));
+        if let Some(vector) = found {
+            vectors.col_mut(column).copy_from(vector);
+        }
+    }
+}
+
+/// The columns whose residual `a v - value v` is larger than the tolerance, for vectors of
+/// length 1, as random vectors `w` see it: `(w a) v - value (w v)`.
+fn suspects<W: Number>(
+    a: MatRef<'_, W>,
+    values: &[Complex<f64>],
+    vectors: &Mat<Complex<f64>>,
+    tolerance: f64,
+) -> Vec<usize> {
+    let n = a.nrows();
+    let probes = Mat::from_fn(PROBES, n, |row, column| {
+        random::normal(0, (row * n + column) as u64)
+    });
+    let seen = Mat::from_fn(PROBES, n, |row, column| W::from_real(probes[(row, column)])) * a;
+    let seen = Mat::from_fn(PROBES, n, |row, column| seen[(row, column)].complex()) * vectors;
+    let probes = Mat::from_fn(PROBES, n, |row, column| {
+        Complex::from(probes[(row, column)])
+    });
+    let images = probes * vectors;
+    let is_suspect = |&column: &usize| {
+        let most = tolerance * vectors.col(column).norm_l2();
+        let of_probe = |row: usize| seen[(row, column)] - values[column] * images[(row, column)];
+        // Nothing is at most what is not a number.
+        !most.is_finite() || !(0..PROBES).all(|row| of_probe(row).norm() <= most)
+    };
+    (0..n).filter(is_suspect).collect()
+}
+
+/// `a - value I`, factored.
+struct Shifted {
+    value: Complex<f64>,
+    /// A rounding of the matrix: what pivots are at least.
+    rounding: f64,
+    factors: PartialPivLu<Complex<f64>>,
+}
+
+impl Shifted {
+    /// The value is moved by a rounding of the matrix, so that hardly any pivot is 0.
+    fn new<W: Number>(a: MatRef<'_, W>, value: Complex<f64>, norm: f64) -> Self {
+        let rounding = f64::EPSILON * norm;
+        let shift = value + rounding;
+        let shifted = Mat::from_fn(a.nrows(), a.ncols(), |row, column| {
+            let element = a[(row, column)].complex();
+            if row == column {
+                element - shift
+            } else {
+                element
+            }
+        });
+        Self {
+            value,
+            rounding,
+            factors: shifted.partial_piv_lu(),
+        }
+    }
+
+    /// A vector of length 1 whose residual is at most the tolerance, if some steps find one. The
+    /// first that is found: another step may lead from the only eigenvector of a value to what it
+    /// is the image of.
+    fn vector(&self, n: usize, start: usize, tolerance: f64) -> Option<Col<Complex<f64>>> {
+        let mut x = Col::from_fn(n, |row| {
+            Complex::from(random::normal(start as u64, row as u64))
+        });
+        normalise(&mut x);
+        for _ in 0..STEPS {
+            // The image of what is found has length 1.
+            let growth = self.solve(&mut x) + normalise(&mut x);
+            if growth >= -tolerance.ln() {
+                return Some(x);
+            }
+        }
+        None
+    }
+
+    /// `x <- c (a - value I)^-1 x` for some `c` that keeps it in range; the logarithm of `1 / c`.
+    fn solve(&self, x: &mut Col<Complex<f64>>) -> f64 {
+        let n = x.nrows();
+        let (places, _) = self.factors.P().arrays();
+        let mut solution = Col::from_fn(n, |row| x[places[row]]);
+        let (lower, upper) = (self.factors.L(), self.factors.U());
+        let mut scaled = 0.0;
+        for column in 0..n {
+            scaled += keep_in_range(&mut solution, column);
+            let known = solution[column];
+            for row in column + 1..n {
+                solution[row] -= lower[(row, column)] * known;
+            }
+        }
+        for column in (0..n).rev() {
+            let pivot = upper[(column, column)];
+            solution[column] /= match pivot.norm() < self.rounding {
+                true => Complex::from(self.rounding),
+                false => pivot,
+            };
+            scaled += keep_in_range(&mut solution, column);
+            let known = solution[column];
+            for row in 0..column {
+                solution[row] -= upper[(row, column)] * known;
+            }
+        }
+        *x = solution;
+        scaled
+    }
+}
+
+/// Divides a vector by its length, whose logarithm is returned.
+fn normalise(x: &mut Col<Complex<f64>>) -> f64 {
+    let length = x.norm_l2();
+    divide(x, length);
+    length.ln()
+}
+
+/// Divides a vector by the size of an element that is large; the logarithm of the divisor.
+fn keep_in_range(x: &mut Col<Complex<f64>>, at: usize) -> f64 {
+    let size = x[at].norm();
+    if size <= LARGE {
+        return 0.0;
+    }
+    divide(x, size);
+    size.ln()
+}
+
+fn divide(x: &mut Col<Complex<f64>>, divisor: f64) {
+    for row in 0..x.nrows() {
+        x[row] /= divisor;
+    }
+}

@@ -1,0 +1,79 @@
+//! The numbers that faer computes with, and the matrices it makes.
+
+use faer::linalg::evd::EvdError;
+use faer::linalg::solvers::Eigen;
+use faer::traits::ComplexField;
+use faer::{Mat, MatRef};
+use num_complex::Complex;
+use std::ops::MulAssign;
+
+/// Real or complex numbers in double precision.
+pub(super) trait Number: ComplexField<Real = f64> + Copy + MulAssign {
+    fn of_parts(parts: (f64, f64)) -> Self;
+    fn complex(self) -> Complex<f64>;
+    fn eigen(a: MatRef<'_, Self>) -> Result<Eigen<f64>, EvdError>;
+
+    fn from_real(x: f64) -> Self {
+        Self::of_parts((x, 0.0))
+    }
+}
+
+impl Number for f64 {
+    fn of_parts((re, _): (f64, f64)) -> Self {
+        re
+    }
+    fn complex(self) -> Complex<f64> {
+        Complex::from(self)
+    }
+    fn eigen(a: MatRef<'_, Self>) -> Result<Eigen<f64>, EvdError> {
+        Eigen::new_from_real(a)
+    }
+}
+
+impl Number for Complex<f64> {
+    fn of_parts((re, im): (f64, f64)) -> Self {
+        Complex::new(re, im)
+    }
+    fn complex(self) -> Complex<f64> {
+        self
+    }
+    fn eigen(a: MatRef<'_, Self>) -> Result<Eigen<f64>, EvdError> {
+        Eigen::new(a)
+    }
+}
+
+/// What a method has made.
+pub(super) enum Made<W> {
+    Matrix(Mat<W>),
+    /// Eigenvalues of a matrix that is not Hermitian may be complex where it is real.
+    Complex(Mat<Complex<f64>>),
+}
+
+impl<W: Number> Made<W> {
+    pub(super) fn n_rows(&self) -> usize {
+        match self {
+            Self::Matrix(made) => made.nrows(),
+            Self::Complex(made) => made.nrows(),
+        }
+    }
+
+    pub(super) fn n_columns(&self) -> usize {
+        match self {
+            Self::Matrix(made) => made.ncols(),
+            Self::Complex(made) => made.ncols(),
+        }
+    }
+
+    pub(super) fn at(&self, row: usize, column: usize) -> Complex<f64> {
+        match self {
+            Self::Matrix(made) => made[(row, column)].complex(),
+            Self::Complex(made) => made[(row, column)],
+        }
+    }
+}
+
+/// A number times a power of two, which may itself be out of range.
+pub(super) fn times_power(x: Complex<f64>, power: i32) -> Complex<f64> {
+    let half = power / 2;
+    x * 2f64.powi(half) * 2f64.powi(power - half)
+}

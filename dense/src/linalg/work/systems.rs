@@ -1,0 +1,162 @@
+//! Linear systems, inverses and determinants, by an LU or a Cholesky factorisation.
+
+use super::number::Number;
+use faer::linalg::solvers::{LltError, Solve};
+use faer::linalg::triangular_solve::{
+    solve_lower_triangular_in_place, solve_unit_lower_triangular_in_place,
+    solve_upper_triangular_in_place,
+};
+use faer::{Mat, MatRef, Par, Side};
+use num_complex::Complex;
+use sparsefuse_runtime::Error;
+
+pub(super) fn solve<W: Number>(
+    op: &'static str,
+    a: MatRef<'_, W>,
+    b: MatRef<'_, W>,
+) -> Result<Mat<W>, Error> {
+    let factors = a.partial_piv_lu();
+    check_pivots(op, factors.U())?;
+    Ok(factors.solve(b))
+}
+
+pub(super) fn solve_lower<W: Number>(
+    op: &'static str,
+    a: MatRef<'_, W>,
+    b: MatRef<'_, W>,
+) -> Result<Mat<W>, Error> {
+    check_pivots(op, a)?;
+    let mut x = b.to_owned();
+    solve_lower_triangular_in_place(a, x.as_mut(), Par::Seq);
+    Ok(x)
+}
+
+pub(super) fn solve_upper<W: Number>(
+    op: &'static str,
+    a: MatRef<'_, W>,
+    b: MatRef<'_, W>,
+) -> Result<Mat<W>, Error> {
+    check_pivots(op, a)?;
+    let mut x = b.to_owned();
+    solve_upper_triangular_in_place(a, x.as_mut(), Par::Seq);
+    Ok(x)
+}
+
+/// Of the factor `a`.
+pub(super) fn solve_cholesky<W: Number>(
+    op: &'static str,
+    a: MatRef<'_, W>,
+    b: MatRef<'_, W>,
+) -> Result<Mat<W>, Error> {
+    let mut x = solve_lower(op, a, b)?;
+    solve_upper_triangular_in_place(a.adjoint(), x.as_mut(), Par::Seq);
+    Ok(x)
+}
+
+/// The rows of `u`, and below its diagonal those of `l`; then the places of these rows in `a`.
+pub(super) fn lu<W: Number>(op: &'static str, a: MatRef<'_, W>) -> Result<Mat<W>, Error> {
+    let n = a.nrows();
+    let factors = a.partial_piv_lu();
+    let (lower, upper) = (factors.L(), factors.U());
+    check_pivots(op, upper)?;
+    let (places, _) = factors.P().arrays();
+    Ok(Mat::from_fn(n + 1, n, |row, column| match () {
+        () if row == n => W::from_real(places[column] as f64),
+        () if row > column => lower[(row, column)],
+        () => upper[(row, column)],
+    }))
+}
+
+/// Of what [`lu`] has made.
+pub(super) fn solve_lu<W: Number>(lu: MatRef<'_, W>, b: MatRef<'_, W>) -> Mat<W> {
+    let n = lu.nrows() - 1;
+    let (factors, places) = lu.split_at_row(n);
+    // Whole numbers below the order, which a single holds exactly too.
+    let place = |row: usize| places[(0, row)].complex().re as usize;
+    let mut x = Mat::from_fn(n, b.ncols(), |row, column| b[(place(row), column)]);
+    solve_unit_lower_triangular_in_place(factors, x.as_mut(), Par::Seq);
+    solve_upper_triangular_in_place(factors, x.as_mut(), Par::Seq);
+    x
+}
+
+pub(super) fn inverse<W: Number>(op: &'static str, a: MatRef<'_, W>) -> Result<Mat<W>, Error> {
+    solve(op, a, Mat::identity(a.nrows(), a.nrows()).as_ref())
+}
+
+pub(super) fn determinant<W: Number>(a: MatRef<'_, W>) -> Mat<W> {
+    let factors = a.partial_piv_lu();
+    let odd = is_odd(factors.P().arrays().0);
+    let mut determinant = W::from_real(if odd { -1.0 } else { 1.0 });
+    for pivot in (0..a.nrows()).map(|row| factors.U()[(row, row)]) {
+        if pivot.complex() == Complex::ZERO {
+            // Behind such a pivot faer's are not numbers.
+            determinant = W::from_real(0.0);
+            break;
+        }
+        determinant *= pivot;
+    }
+    Mat::from_fn(1, 1, |_, _| determinant)
+}
+
+/// What the determinant is over its absolute value, and the logarithm of that.
+pub(super) fn log_determinant<W: Number>(a: MatRef<'_, W>) -> Mat<W> {
+    let factors = a.partial_piv_lu();
+    let odd = is_odd(factors.P().arrays().0);
+    let (mut sign, mut log) = (Complex::from(if odd { -1.0 } else { 1.0 }), 0.0);
+    for pivot in (0..a.nrows()).map(|row| factors.U()[(row, row)].complex()) {
+        let size = pivot.norm();
+        log += size.ln();
+        if size == 0.0 {
+            // Behind such a pivot faer's are not numbers.
+            sign = Complex::ZERO;
+            break;
+        }
+        sign *= pivot / size;
+    }
+    let made = [W::of_parts((sign.re, sign.im)), W::from_real(log)];
+    Mat::from_fn(1, 2, |_, column| made[column])
+}
+
+pub(super) fn cholesky<W: Number>(op: &'static str, a: MatRef<'_, W>) -> Result<Mat<W>, Error> {
+    let factors = a
+        .llt(Side::Lower)
+        .map_err(|LltError::NonPositivePivot { index }| {
+            let found = format!("one whose first {} rows and columns are not", index + 1);
+            Error::argument(op, "a positive definite matrix", found)
+        })?;
+    let lower = factors.L();
+    Ok(Mat::from_fn(a.nrows(), a.nrows(), |row, column| {
+        if row < column {
+            W::from_real(0.0)
+        } else {
+            lower[(row, column)]
+        }
+    }))
+}
+
+/// Whether a permutation is one of an odd number of exchanges.
+fn is_odd(places: &[usize]) -> bool {
+    let mut is_seen = vec![false; places.len()];
+    let mut is_odd = false;
+    for first in 0..places.len() {
+        let mut at = places[first];
+        // A cycle of k places is k - 1 exchanges.
+        while !std::mem::replace(&mut is_seen[at], true) && at != first {
+            is_odd = !is_odd;
+            at = places[at];
+        }
+    }
+    is_odd
+}
+
+/// Refuses a matrix with a pivot of 0: it has no inverse.
+fn check_pivots<W: Number>(op: &'static str, upper: MatRef<'_, W>) -> Result<(), Error> {
+    let is_zero = |row: &usize| upper[(*row, *row)].complex() == Complex::ZERO;
+    match (0..upper.nrows()).find(is_zero) {
+        None => Ok(()),
+        Some(row) => {
+            let found = format!("a singular one: pivot {row} is 0");
+            Err(Error::argument(op, "a matrix that is not singular", found))
+        }
+    }
+}
