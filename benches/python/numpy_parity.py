@@ -36,6 +36,7 @@ Arrays have up to four dimensions.
 
 ## What differs
 
+- Sums and products of whole numbers have the type of the elements, and wrap around: NumPy's of `i32` are `i64`. `k.cast::<i64>().sum()` is NumPy's `k.sum()`.
 - `/` of whole numbers truncates, as Rust's does; `%` has the sign of the divisor, as NumPy's has. What belongs to `%` is `floor_div`, NumPy's `//`. NumPy's `/` of whole numbers is `k.cast::<f64>() / 7.0`. By 0 all three are 0.
 - A slice that goes past the end is an error, where NumPy's ends there: `x.slice(10..x.len().min(20000))`.
 - Operands have one element type: `cast` converts an array, `Complex::from` a number: `z * Complex::from(2.0)`. (If `z * 2.0` compiled, the type of `Vector::random_uniform([n], 1) * 2.0` could not be inferred.)

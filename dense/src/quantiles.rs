@@ -48,9 +48,14 @@ impl<T: Real> Vector<T> {
     ///
     /// As all functions of one value: see the [rules](crate#rules).
     pub fn try_median(&self) -> Result<Scalar<T>, Error> {
+        let n = self.len();
         self.sorted_at(
             |n| (n.div_ceil(2) - 1, n / 2),
-            |low, high| low.try_add(&high)?.try_mul(T::from_f64(0.5)),
+            |low, high| match n.is_multiple_of(2) {
+                true => low.try_add(&high)?.try_mul(T::from_f64(0.5)),
+                // A sum with itself may be infinite.
+                false => Ok(low),
+            },
         )
     }
 
@@ -152,6 +157,8 @@ impl Wanted {
             false => high - low,
         };
         match self {
+            // A sum of one element with itself may be infinite.
+            Self::Median if !has_next => low,
             Self::Median => (low + high) * T::from_f64(0.5),
             // From the nearer of both, as NumPy.
             Self::Quantile(_) if part < 0.5 => low + distance * T::from_f64(part),

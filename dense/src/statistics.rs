@@ -114,7 +114,7 @@ along_an_axis! {
 
 impl<T: Field, const D: usize> Array<T, D> {
     /// The mean with weights: the sum of `self * weights` divided by that of the weights. NumPy's
-    /// `average`.
+    /// `average`, which refuses weights whose sum is 0; here the mean is infinite or NaN then.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;

@@ -51,7 +51,7 @@ impl<T: Real, const D: usize> Array<T, D> {
         check_len(OP, Shape::new(&[bins.saturating_add(2)]))?;
         let length = range.end - range.start;
         if !(length > 0.0 && length < f64::INFINITY) {
-            let expected = "a range of finite numbers, the first below the last";
+            let expected = "a range of a finite length, the first number below the last";
             return Err(Error::argument(OP, expected, format!("{range:?}")));
         }
         let step = length / bins as f64;
@@ -126,12 +126,24 @@ impl<T: Real, const D: usize> Array<T, D> {
         let after = before.try_add(1)?.try_minimum(last)?;
         let [x0, x1] = [&before, &after].map(|place| xs.try_take(place));
         let [y0, y1] = [&before, &after].map(|place| ys.try_take(place));
-        let (x0, y0, y1) = (x0?, y0?, y1?);
-        let slope = y1.try_sub(&y0)?.try_div(&x1?.try_sub(&x0)?)?;
+        let (x0, x1, y0, y1) = (x0?, x1?, y0?, y1?);
+        let slope = y1.try_sub(&y0)?.try_div(&x1.try_sub(&x0)?)?;
         let between = self.try_sub(&x0)?.try_mul(&slope)?.try_add(&y0)?;
+        // As NumPy, where a point before the element is infinite: from the one behind it, and
+        // between equal values these.
+        let from_behind = self.try_sub(&x1)?.try_mul(&slope)?.try_add(&y1)?;
+        let between = between
+            .try_equal(&between)?
+            .try_select(&between, &from_behind)?;
+        let is_number = self.try_equal(self)?;
+        let is_equal = between
+            .try_not_equal(&between)?
+            .try_and(y0.try_equal(&y1)?)?;
+        let is_equal = is_equal.try_and(&is_number)?;
+        let between = is_equal.try_select(&y0, &between)?;
         // At a point, and outside, no other value has a part in it, be it infinite.
         let is_before = self.try_less_equal(&x0)?;
-        let is_behind = right.try_greater(last)?.try_and(self.try_equal(self)?)?;
+        let is_behind = right.try_greater(last)?.try_and(&is_number)?;
         let made = is_before.try_select(&y0, &between)?;
         is_behind.try_select(&y1, &made)
     }

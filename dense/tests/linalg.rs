@@ -459,3 +459,77 @@ fn rows_and_columns_of_very_different_size_are_balanced() {
     let apart = a.cast::<Complex<f64>>().matmul(&vectors) - &vectors * values.insert_axis(0);
     assert!(apart.norm2().get().unwrap() < 1e-11);
 }
+
+/// What is above the diagonal is neither looked at nor does the scale come from it.
+#[test]
+fn hermitian_matrices_are_their_lower_triangles() {
+    for above in [f64::NAN, f64::INFINITY, 1e20, 1e300] {
+        let a = Array::<f64, 2>::from_shape_vec([2, 2], vec![2.0, above, 1.0, 2.0]).unwrap();
+        let values = a.eigvalsh().unwrap().to_vec().unwrap();
+        assert!(
+            (values[0] - 1.0).abs() < 1e-14 && (values[1] - 3.0).abs() < 1e-14,
+            "{values:?}"
+        );
+        let values = a.eigh().unwrap().values.to_vec().unwrap();
+        assert!(
+            (values[0] - 1.0).abs() < 1e-14 && (values[1] - 3.0).abs() < 1e-14,
+            "{values:?}"
+        );
+        let l = a.cholesky().unwrap().to_vec().unwrap();
+        assert!((l[3] - 1.5f64.sqrt()).abs() < 1e-15 && l[1] == 0.0, "{l:?}");
+    }
+}
+
+#[test]
+fn determinants_whose_partial_products_are_out_of_range() {
+    let det = |diagonal: &[f64]| {
+        let n = diagonal.len();
+        let a = Array::<f64, 2>::from_fn([n, n], |[i, j]| if i == j { diagonal[i] } else { 0.0 });
+        let complex = a.cast::<Complex<f64>>().det().unwrap().get().unwrap();
+        let det = a.det().unwrap().get().unwrap();
+        assert_eq!(complex, Complex::from(det));
+        det
+    };
+    for order in [
+        [1e-200, 1e-200, 1e200, 1e200],
+        [1e200, 1e200, 1e-200, 1e-200],
+    ] {
+        assert!((det(&order) - 1.0).abs() < 1e-14);
+    }
+    assert_eq!(det(&[1e200, 1e200]), f64::INFINITY);
+    assert_eq!(det(&[-1e200, 1e200, 0.0]), 0.0);
+    assert_eq!(det(&[1e-200, 1e-200]), 0.0);
+}
+
+#[test]
+fn polynomials_through_abscissas_of_any_size() {
+    let fit = |x: &[f64], y: &[f64], degree| {
+        let (x, y) = (Vector::from_vec(x.to_vec()), Vector::from_vec(y.to_vec()));
+        x.polyfit(&y, degree).unwrap().to_vec().unwrap()
+    };
+    let of_zero = fit(&[0.0], &[5.0], 1);
+    assert!(
+        of_zero[0] == 0.0 && (of_zero[1] - 5.0).abs() < 1e-14,
+        "{of_zero:?}"
+    );
+    for size in [1e-300, 1e-200, 1e200, 1e300] {
+        let line = fit(&[size, 2.0 * size, 3.0 * size], &[1.0, 2.0, 3.0], 1);
+        assert!(
+            (line[0] * size - 1.0).abs() < 1e-13 && line[1].abs() < 1e-13,
+            "{line:?}"
+        );
+    }
+    // Seconds since 1970, in single precision.
+    let x: Vec<f32> = (0..40).map(|k| 1.7e9 + 1e7 * k as f32).collect();
+    let y: Vec<f32> = x.iter().map(|x| x / 1e9).collect();
+    let made = Vector::from_vec(x.clone())
+        .polyfit(&Vector::from_vec(y.clone()), 1)
+        .unwrap();
+    let [slope, first] = made.to_vec().unwrap()[..] else {
+        panic!("two coefficients")
+    };
+    assert!(
+        (slope * 1e9 - 1.0).abs() < 1e-4 && first.abs() < 1e-4,
+        "{slope} {first}"
+    );
+}

@@ -37,7 +37,8 @@ pub struct Options<'a, T> {
     /// whose residuals are made by squares of polynomials, it is the square of this. `lsqr` and
     /// `lsmr`, whose residuals do not grow, do not look at it.
     pub dtol: f64,
-    /// The most iterations; `None` for ten times the number of rows, at most 10,000.
+    /// The most iterations; `None` for ten times the number of unknowns, the columns of A, at most
+    /// 10,000.
     pub max_iter: Option<usize>,
     /// The initial guess; `None` for zero. Where b is 0, so is the solution, and no guess is used.
     pub x0: Option<&'a Vector<T>>,

@@ -4,7 +4,7 @@
 //! with the part of b that is orthogonal to it, keeps preconditioned vectors orthogonal to it, and
 //! so finds the solution that is.
 
-use crate::nullspace::{Nullspace, norm};
+use crate::nullspace::Nullspace;
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
@@ -36,15 +36,15 @@ impl<'a, T: Field> WithNullspace<'a, T> {
             let found = Shape::new(&[n_rows, n_cols]);
             return Err(Error::shape("nullspace", Shape::new(&[n, n]), found));
         }
-        // How large images of vectors of length 1 are.
         let probe = nullspace.basis()[0]
             .runtime()
             .enter(|| Vector::random_normal([n], 1));
-        let size = norm(&a.apply(&probe)?)? / norm(&probe)?;
+        let size = growth(a, &probe)?;
         for (number, q) in nullspace.basis().iter().enumerate() {
-            let norm = norm(&a.apply(q)?)?;
-            if norm > T::Real::EPSILON.to_f64().sqrt() * size {
-                let found = format!("vector {number}, whose image has the norm {norm:.1e}");
+            let of_q = growth(a, q)?;
+            // Neither is at most a size that is not a number.
+            if !(of_q <= T::Real::EPSILON.to_f64().sqrt() * size) {
+                let found = format!("vector {number}, whose image is {of_q:.1e} times as large");
                 let expected =
                     format!("vectors that the operator maps to 0, others to about {size:.1e}");
                 return Err(Error::argument("nullspace", expected, found));
@@ -52,6 +52,13 @@ impl<'a, T: Field> WithNullspace<'a, T> {
         }
         Ok(Self { a, nullspace })
     }
+}
+
+/// How many times as large the image of a vector is, by their largest elements, which have no
+/// squares.
+fn growth<T: Field>(a: &dyn LinearOperator<T>, x: &Vector<T>) -> Result<f64, Error> {
+    let (of_image, of_x) = (a.apply(x)?.norm_inf(), x.norm_inf());
+    Ok(of_image.get()?.to_f64() / of_x.get()?.to_f64())
 }
 
 impl<T: Field> LinearOperator<T> for WithNullspace<'_, T> {
@@ -101,5 +108,31 @@ impl<T: Field> fmt::Debug for WithNullspace<'_, T> {
         let (n_rows, n_cols) = self.a.shape();
         let vectors = self.nullspace.basis().len();
         write!(f, "WithNullspace({n_rows} by {n_cols}, {vectors} vectors)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparsefuse_sparse::{Csr, gallery};
+
+    #[test]
+    fn what_is_not_mapped_to_zero_is_refused_at_any_scale() {
+        let refused =
+            |a: &Csr<f64>| WithNullspace::new(a, Nullspace::constant(3).unwrap()).is_err();
+        let singular = Csr::<f64>::new(
+            3,
+            3,
+            vec![0, 2, 5, 7],
+            vec![0, 1, 0, 1, 2, 1, 2],
+            vec![1.0, -1.0, -1.0, 2.0, -1.0, -1.0, 1.0],
+        )
+        .unwrap();
+        let regular = gallery::poisson1d::<f64>(3).unwrap();
+        for scale in [1e-300, 1e-200, 1.0, 1e200, 1e300] {
+            assert!(refused(&regular.scale(scale)), "{scale}");
+            assert!(!refused(&singular.scale(scale)), "{scale}");
+        }
+        assert!(refused(&regular.scale(f64::NAN)));
     }
 }

@@ -28,7 +28,7 @@ pub struct Svd<T: Field> {
 
 impl<T: Field> Array<T, 2> {
     /// The lower triangular `l` of `a = l l^H`: NumPy's `linalg.cholesky`. Elements above the
-    /// diagonal have no part in it, if they are finite. `1/3 n^3` operations.
+    /// diagonal are not looked at. `1/3 n^3` operations.
     ///
     /// ```
     /// use sparsefuse_dense::Array;

@@ -2,7 +2,7 @@
 
 use crate::array::{Array, Vector};
 use crate::operand::{check_len, named};
-use sparsefuse_kernels::Field;
+use sparsefuse_kernels::{Field, Numeric};
 use sparsefuse_runtime::{Error, Shape};
 
 impl<T: Field> Vector<T> {
@@ -44,12 +44,17 @@ impl<T: Field> Vector<T> {
         check_len(OP, Shape::new(&[self.len(), n]))?;
         named(OP, || {
             let powers = self.powers(n)?;
-            let norms = powers.try_norm2_axis(0)?.try_cast::<T>()?;
-            let scaled = powers.try_div(&norms.try_insert_axis(0)?)?;
+            // By the largest elements first, so that no square of the norms is 0 or infinite.
+            let largest = columns(powers.try_abs()?.try_max_axis(0)?)?;
+            let scaled = powers.try_div(&largest.try_insert_axis(0)?)?;
+            let norms = columns(scaled.try_norm2_axis(0)?)?;
+            let scaled = scaled.try_div(&norms.try_insert_axis(0)?)?;
             let found = scaled.lstsq(y)?;
             let mut shape = [1; D];
             shape[0] = n;
-            found.try_div(&norms.reshape(shape)?)
+            found
+                .try_div(&norms.reshape(shape)?)?
+                .try_div(&largest.reshape(shape)?)
         })
     }
 
@@ -63,4 +68,11 @@ impl<T: Field> Vector<T> {
         }
         Self::try_stack(1, &powers.iter().rev().collect::<Vec<_>>())
     }
+}
+
+/// What columns are divided by: their sizes, and 1 of a column of zeros.
+fn columns<T: Field>(sizes: Vector<T::Real>) -> Result<Vector<T>, Error> {
+    let (zero, one) = (T::Real::from_f64(0.0), T::Real::from_f64(1.0));
+    let is_zero = sizes.try_equal(zero)?;
+    is_zero.try_select(one, &sizes)?.try_cast::<T>()
 }

@@ -313,6 +313,19 @@ fn interpolation() {
         assert!(odd[0].is_nan() && odd[1..] == [-100.0, 3.0]);
         let one = Vector::from_vec(vec![1.0, 5.0]).interp(&xs.slice(..1), &ys.slice(..1));
         assert_eq!(one.to_vec()?, [3.0, 3.0]);
+        // NumPy's `np.interp([-1, 0.5, nan], [-inf, 0, 1], [1, 2, 2])`, and with infinite values.
+        let ends = Vector::from_vec(vec![-f64::INFINITY, 0.0, 1.0]);
+        let at = Vector::from_vec(vec![-1.0, 0.5, f64::NAN]);
+        let made = at
+            .interp(&ends, &Vector::from_vec(vec![1.0, 2.0, 2.0]))
+            .to_vec()?;
+        assert!(made[..2] == [2.0, 2.0] && made[2].is_nan(), "{made:?}");
+        let infinite = Vector::full([3], f64::INFINITY);
+        let made = at.interp(&ends, &infinite).to_vec()?;
+        assert!(
+            made[..2] == [f64::INFINITY; 2] && made[2].is_nan(),
+            "{made:?}"
+        );
         assert!(xs.try_interp(&xs, &ys.slice(1..)).is_err());
         assert!(xs.try_interp(&xs.slice(..0), &ys.slice(..0)).is_err());
         Vector::from_slice(&x).interp(&xs, &ys).bits()

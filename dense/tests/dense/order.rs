@@ -267,6 +267,11 @@ fn medians_and_quantiles() {
         }
         assert_eq!(v.median().get()?, 0.375);
         assert_eq!(v.slice(..5).median().get()?, 0.25);
+        // Whose sum with itself is infinite.
+        assert_eq!(Vector::full([3], 1.5e308).median().get()?, 1.5e308);
+        let large = Array::full([3, 2], 1.5e308);
+        assert_eq!(large.median_axis(0).to_vec()?, [1.5e308; 2]);
+        assert_eq!(large.nan_median_axis(0).to_vec()?, [1.5e308; 2]);
         let one = Vector::from_vec(vec![-0.0f32]);
         assert_eq!(one.quantile(0.3).bits()?, bits(&[0.0f32]));
         assert!(Vector::<f64>::zeros([0]).median().get()?.is_nan());

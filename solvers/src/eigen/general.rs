@@ -67,8 +67,9 @@ pub struct EigsOptions<'a, T> {
     /// least 20.
     pub ncv: Option<usize>,
     /// An eigenvalue has converged when the residual is at most `tol` times its magnitude. What
-    /// rounding leaves is always enough: the precision of the element type times the norm of the
-    /// operator.
+    /// rounding leaves is always enough: 1000 times the precision of the element type times the
+    /// norm of the operator; of [`eigs_near`], whose inverse is rounded too, the square root of the
+    /// precision in its place. `residuals` say how large they are.
     pub tol: f64,
     /// The most restarts; `None` for ten times the number of rows, at most 10,000.
     pub max_iter: Option<usize>,

@@ -39,8 +39,10 @@ impl Default for IlutOptions {
 
 /// ILUT(p, tau): z = U^-1 L^-1 r, where L and U have what is large.
 ///
-/// Saad (1994); *Iterative Methods for Sparse Linear Systems*, 2nd edition, Algorithm 10.10. There
-/// is no pivoting: a pivot that is 0 or not finite is an error. Of entries of equal magnitude that
+/// Saad (1994); *Iterative Methods for Sparse Linear Systems*, 2nd edition, Algorithm 10.10, but
+/// that entries of L are compared before they are divided by the pivot: what is kept does not depend
+/// on the scale of A, or of its rows. There is no pivoting: a pivot that is 0 or not finite is an
+/// error. Of entries of equal magnitude that
 /// with the lower column is kept. Holds the entries of L and U (at most 2 p + 1 a row), their
 /// columns once more, and the inverse of U's diagonal; an application costs about as much as two
 /// products with as many entries.
@@ -285,8 +287,9 @@ impl<T: Field> Row<T> {
         self.values[place] = self.values[place] + value;
     }
 
-    /// Subtracts multiples of finished rows in the order of the columns; factors below the limit
-    /// are dropped.
+    /// Subtracts multiples of finished rows in the order of the columns. What is below the limit
+    /// is dropped before it is divided by the pivot: a factor has no unit, the limit has that of
+    /// the row.
     fn eliminate(&mut self, finished: &UpperRows<T>, limit: f64) {
         while let Some(Reverse(column)) = self.ahead.pop() {
             let place = column as usize;
@@ -296,11 +299,12 @@ impl<T: Field> Row<T> {
                 self.clear(column);
                 continue;
             };
-            let factor = self.values[place] / pivot;
-            if !(factor.magnitude().to_f64() >= limit) || factor == T::ZERO {
+            let value = self.values[place];
+            if !(value.magnitude().to_f64() >= limit) || value == T::ZERO {
                 self.clear(column);
                 continue;
             }
+            let factor = value / pivot;
             for (&column, &value) in columns.iter().zip(values).skip(1) {
                 self.add(column, -(factor * value));
             }

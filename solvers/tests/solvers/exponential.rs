@@ -148,3 +148,24 @@ fn what_does_not_fit_is_refused() {
         "expm_multiply: expected a right-hand side that is finite, found NaN in element 2"
     );
 }
+
+/// Elements make up for exponentials that are out of the range of their type.
+#[test]
+fn growth_out_of_range() {
+    let made = |entry: f32, b: f32| {
+        let a = Csr::<f32>::new(2, 2, vec![0, 1, 2], vec![0, 1], vec![entry, entry]).unwrap();
+        let b = Vector::from_vec(vec![b, 0.0]);
+        expm_multiply(&a, &b, 1.0).unwrap().to_vec().unwrap()
+    };
+    for (entry, b, expected) in [
+        (-100.0, 1e10, (-100f64).exp() * 1e10),
+        (100.0, 1e-30, 100f64.exp() * 1e-30),
+        (-150.0, 1e35, (-150f64).exp() * 1e35),
+    ] {
+        let y = made(entry, b);
+        let error = f64::from(y[0]) / expected - 1.0;
+        assert!(error.abs() < 1e-5 && y[1] == 0.0, "{y:?} {expected}");
+    }
+    assert_eq!(made(1e6, 1.0), [f32::INFINITY, 0.0]);
+    assert_eq!(made(-1e6, 1e30), [0.0, 0.0]);
+}

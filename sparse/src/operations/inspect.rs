@@ -9,7 +9,7 @@ use crate::formats::csr::Csr;
 use crate::formats::inspected::{Asymmetry, NotFinite};
 use crate::local::rows::Rows;
 use sparsefuse_kernels::{Field, Real};
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, try_collect};
 use std::ops::Range;
 
 /// Entries up to which the sample is the whole matrix.
@@ -23,6 +23,10 @@ const SAMPLE: usize = 64;
 
 /// Entries that are looked at in each of these rows.
 const ENTRIES: usize = 64;
+
+/// Entries of a row beyond which mirror images in it are not looked at: other ranks fetch whole
+/// rows, and those of a hub may have millions.
+const LONG: usize = 4096;
 
 /// By how much an entry may differ from the conjugate of its mirror image in a matrix that is
 /// symmetric (Hermitian) up to rounding: 1000 times the precision of the largest entry.
@@ -142,8 +146,9 @@ impl<T: Field> Csr<T> {
 
     /// A pair of entries by which the matrix is seen not to be symmetric (Hermitian) up to
     /// rounding, if a look at some rows finds one; of a small matrix, at all. It is the same pair
-    /// on any number of ranks, which fetch the mirror images that others hold. Kept with this
-    /// matrix and its clones; the first call executes the window, and every rank must make it.
+    /// on any number of ranks, which fetch the mirror images that others hold, except from very
+    /// long rows. Kept with this matrix and its clones; the first call executes the window, and
+    /// every rank must make it.
     ///
     /// # Errors
     ///
@@ -172,18 +177,23 @@ impl<T: Field> Csr<T> {
             // What a planned rank fetches are no numbers.
             false if self.runtime().is_planned() => return Ok(None),
             false => {
-                let needed = sample.mirrors(own.as_rows(), own.rows());
-                let ghosts = Ghosts::new(self.runtime(), own.partition(), needed)?;
+                let ghosts_of = |needed| Ghosts::new(self.runtime(), own.partition(), needed);
+                let ghosts = ghosts_of(sample.mirrors(own.as_rows(), own.rows()))?;
+                let lengths = own.as_rows().pos().windows(2).map(|ends| ends[1] - ends[0]);
+                let lengths = self.runtime().agree(try_collect(lengths))?;
+                let lengths: Vec<u64> = ghosts.fetch(&lengths)?;
+                let is_short = |it: &(&u32, u64)| it.1 <= LONG as u64;
+                let short = ghosts.indices().iter().zip(lengths).filter(is_short);
+                let ghosts = ghosts_of(short.map(|(row, _)| *row).collect())?;
                 let rows = ghosts.fetch_rows(own.as_rows())?;
                 Some((ghosts, rows))
             }
         };
         let mirror = |row: usize, column: u32| match &fetched {
-            None => entry(own.as_rows(), column as usize, row),
-            Some((ghosts, rows)) => match ghosts.number(column) {
-                Some(number) => entry(rows.as_rows(), number, row),
-                None => entry(own.as_rows(), column as usize - own.rows().start, row),
-            },
+            Some((ghosts, rows)) if !own.rows().contains(&(column as usize)) => {
+                entry(rows.as_rows(), ghosts.number(column)?, row)
+            }
+            _ => entry(own.as_rows(), column as usize - own.rows().start, row),
         };
         let mine = sample.first_asymmetry((own.as_rows(), own.rows()), mirror, most);
         let mine = mine.map(|it| {
@@ -227,17 +237,18 @@ impl Sample {
         needed
     }
 
-    /// The first pair, where `mirror` gives the entry of the row `column` in the column `row`.
+    /// The first pair, where `mirror` gives the entry of the row `column` in the column `row`, if
+    /// that is looked at.
     fn first_asymmetry<T: Field>(
         &self,
         (rows, own): (Rows<'_, T>, Range<usize>),
-        mirror: impl Fn(usize, u32) -> T,
+        mirror: impl Fn(usize, u32) -> Option<T>,
         most: f64,
     ) -> Option<Asymmetry> {
         self.rows(own.clone()).find_map(|row| {
             let mut row_entries = rows.row(row - own.start).take(self.entries);
             row_entries.find_map(|(column, value)| {
-                let (value, mirror) = (value.parts(), mirror(row, column).parts());
+                let (value, mirror) = (value.parts(), mirror(row, column)?.parts());
                 let (re, im) = (value.0 - mirror.0, value.1 + mirror.1);
                 // Entries that are not numbers are told by the solver, and say nothing here.
                 let is_asymmetric = re.abs().max(im.abs()) > most;
@@ -252,10 +263,14 @@ impl Sample {
     }
 }
 
-/// An entry of a row, 0 where none is stored.
-fn entry<T: Field>(rows: Rows<'_, T>, row: usize, column: usize) -> T {
-    let place = rows.columns(row).binary_search(&(column as u32));
-    place.map_or(T::ZERO, |k| rows.values(row)[k])
+/// An entry of a row, 0 where none is stored; none of a row that is long.
+fn entry<T: Field>(rows: Rows<'_, T>, row: usize, column: usize) -> Option<T> {
+    let columns = rows.columns(row);
+    if columns.len() > LONG {
+        return None;
+    }
+    let place = columns.binary_search(&(column as u32));
+    Some(place.map_or(T::ZERO, |k| rows.values(row)[k]))
 }
 
 /// The part of a number that is infinite or not a number, if one is.
@@ -365,6 +380,36 @@ mod tests {
         let one = run_ranks(1, &Config::default(), find).unwrap()[0];
         assert!(one.is_some());
         assert_eq!(run_ranks(3, &Config::default(), find).unwrap(), [one; 3]);
+    }
+
+    /// A hub, whose row has an entry for each of the others, which have none for it.
+    #[test]
+    fn mirror_images_in_long_rows_are_not_looked_at() {
+        for (n, is_found) in [(LONG - 1, true), (4 * LONG, false)] {
+            let find = |_: &sparsefuse_runtime::Runtime| {
+                let a = Csr::<f64>::from_rows(n, n, |rows| {
+                    let mut own = LocalRows::with_capacity(rows.len(), 2 * rows.len());
+                    for row in rows {
+                        match row == n / 2 + 1 {
+                            true => (0..n as u32).for_each(|column| own.push(column, 1.0)),
+                            false => {
+                                let mut entries = [(n as u32 / 2 + 1, 3.0), (row as u32, 2.0)];
+                                entries.sort_by_key(|entry| entry.0);
+                                for (column, value) in entries {
+                                    own.push(column, value);
+                                }
+                            }
+                        }
+                        own.end_row();
+                    }
+                    own
+                });
+                a.unwrap().sampled_asymmetry().unwrap()
+            };
+            let one = run_ranks(1, &Config::default(), find).unwrap()[0];
+            assert_eq!(one.is_some(), is_found, "{n}");
+            assert_eq!(run_ranks(3, &Config::default(), find).unwrap(), [one; 3]);
+        }
     }
 
     /// The whole upper triangle is missing.

@@ -8,7 +8,7 @@ mod systems;
 
 use faer::MatRef;
 use num_complex::Complex;
-use number::{Made, Number, times_power};
+use number::{Made, Number, exponent, times_power};
 use sparsefuse_kernels::{Element, Field};
 use sparsefuse_runtime::{Error, reserve, try_collect};
 use std::marker::PhantomData;
@@ -56,6 +56,11 @@ pub(super) enum Method {
 }
 
 impl Method {
+    /// Whether it looks at what is on and below the diagonal of its matrix alone.
+    fn sees_lower_triangle(self) -> bool {
+        matches!(self, Self::Cholesky | Self::Eigh | Self::Eigvalsh)
+    }
+
     /// From which row on what is made is multiplied by a power of a number that the first matrix,
     /// of this shape, is multiplied by, and this power: singular values and eigenvalues grow with
     /// it, inverses shrink, vectors stay.
@@ -140,18 +145,29 @@ impl<T: Field, M: Element> Work<T, M> {
         Ok(elements)
     }
 
-    /// The elements as faer's numbers; none may be infinite or NaN, which no method survives.
+    /// The elements as faer's numbers; none may be infinite or NaN, which no method survives. Those
+    /// that a method does not look at are 0.
     fn widened<W: Number>(&self, elements: &[T], n_columns: usize) -> Result<Vec<W>, Error> {
-        let is_finite = |x: &T| {
-            let (re, im) = x.parts();
-            re.is_finite() && im.is_finite()
+        let place = |at: usize| [at / n_columns, at % n_columns];
+        let is_seen = |at: usize| {
+            let [row, column] = place(at);
+            column <= row || !self.method.sees_lower_triangle()
         };
-        if let Some(at) = elements.iter().position(|x| !is_finite(x)) {
-            let [row, column] = [at / n_columns, at % n_columns];
+        let is_bad = |(at, x): (usize, &T)| {
+            let (re, im) = x.parts();
+            !(re.is_finite() && im.is_finite()) && is_seen(at)
+        };
+        if let Some(at) = elements.iter().enumerate().position(is_bad) {
+            let [row, column] = place(at);
             let found = format!("{} in row {row}, column {column}", elements[at]);
             return Err(Error::argument(self.op, "finite elements", found));
         }
-        try_collect(elements.iter().map(|x| W::of_parts(x.parts())))
+        try_collect(elements.iter().enumerate().map(|(at, x)| {
+            W::of_parts(match is_seen(at) {
+                true => x.parts(),
+                false => (0.0, 0.0),
+            })
+        }))
     }
 }
 
@@ -159,13 +175,9 @@ impl<T: Field, M: Element> Work<T, M> {
 /// others squares become 0 or infinite, and faer compares some with numbers that do not depend on
 /// the matrix: eigenvectors of a matrix with elements of 1e-15 were no eigenvectors.
 fn scale<W: Number>(elements: &mut [W]) -> i32 {
-    let sizes = elements.iter().map(|x| {
-        let Complex { re, im } = x.complex();
-        re.abs().max(im.abs())
-    });
-    let largest = sizes.fold(0.0, f64::max);
-    let exponent = (largest.to_bits() >> 52) as i32 - 1023;
-    if largest == 0.0 || exponent == 0 {
+    let nonzero = elements.iter().filter(|x| x.complex() != Complex::ZERO);
+    let exponent = nonzero.map(|x| exponent(x.complex())).max().unwrap_or(0);
+    if exponent == 0 {
         return 0;
     }
     for x in elements {

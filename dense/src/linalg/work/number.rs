@@ -72,6 +72,12 @@ impl<W: Number> Made<W> {
     }
 }
 
+/// The power of two at or below the larger part of a number; of 0 and subnormal numbers that below
+/// all others.
+pub(super) fn exponent(x: Complex<f64>) -> i32 {
+    (x.re.abs().max(x.im.abs()).to_bits() >> 52) as i32 - 1023
+}
+
 /// A number times a power of two, which may itself be out of range.
 pub(super) fn times_power(x: Complex<f64>, power: i32) -> Complex<f64> {
     let half = power / 2;

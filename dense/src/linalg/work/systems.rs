@@ -1,6 +1,6 @@
 //! Linear systems, inverses and determinants, by an LU or a Cholesky factorisation.
 
-use super::number::Number;
+use super::number::{Number, exponent, times_power};
 use faer::linalg::solvers::{LltError, Solve};
 use faer::linalg::triangular_solve::{
     solve_lower_triangular_in_place, solve_unit_lower_triangular_in_place,
@@ -86,16 +86,23 @@ pub(super) fn inverse<W: Number>(op: &'static str, a: MatRef<'_, W>) -> Result<M
 pub(super) fn determinant<W: Number>(a: MatRef<'_, W>) -> Mat<W> {
     let factors = a.partial_piv_lu();
     let odd = is_odd(factors.P().arrays().0);
-    let mut determinant = W::from_real(if odd { -1.0 } else { 1.0 });
-    for pivot in (0..a.nrows()).map(|row| factors.U()[(row, row)]) {
-        if pivot.complex() == Complex::ZERO {
+    // Products of some pivots may be out of range where that of all is not.
+    let mut determinant = Complex::from(if odd { -1.0 } else { 1.0 });
+    let mut power = 0;
+    for pivot in (0..a.nrows()).map(|row| factors.U()[(row, row)].complex()) {
+        if pivot == Complex::ZERO {
             // Behind such a pivot faer's are not numbers.
-            determinant = W::from_real(0.0);
+            determinant = Complex::ZERO;
             break;
         }
-        determinant *= pivot;
+        let of_pivot = exponent(pivot);
+        determinant *= times_power(pivot, -of_pivot);
+        let of_product = exponent(determinant);
+        determinant = times_power(determinant, -of_product);
+        power += of_pivot + of_product;
     }
-    Mat::from_fn(1, 1, |_, _| determinant)
+    let Complex { re, im } = times_power(determinant, power.clamp(-2000, 2000));
+    Mat::from_fn(1, 1, |_, _| W::of_parts((re, im)))
 }
 
 /// What the determinant is over its absolute value, and the logarithm of that.

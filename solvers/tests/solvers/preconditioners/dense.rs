@@ -175,7 +175,8 @@ fn factorizations_are_those_of_dense_elimination() {
     check_factorizations::<Complex<f32>>();
 }
 
-/// L and U of ILUT in one matrix: Saad's algorithm on whole rows.
+/// L and U of ILUT in one matrix: Saad's algorithm on whole rows, where entries of L are compared
+/// with the norm of the row before they are divided.
 fn ilut(a: &Matrix, options: IlutOptions) -> Matrix {
     let n = a.nrows();
     let mut w = Matrix::zeros(a.dim());
@@ -184,10 +185,10 @@ fn ilut(a: &Matrix, options: IlutOptions) -> Matrix {
         let norm = row.iter().map(|value| value.norm_sqr()).sum::<f64>().sqrt();
         let is_small = |value: C| value.norm() < options.drop_tolerance * norm;
         for k in 0..i {
-            row[k] /= w[(k, k)];
             if is_small(row[k]) {
                 row[k] = C::ZERO;
             }
+            row[k] /= w[(k, k)];
             for j in k + 1..n {
                 row[j] = row[j] - row[k] * w[(k, j)];
             }
@@ -196,7 +197,7 @@ fn ilut(a: &Matrix, options: IlutOptions) -> Matrix {
             let mut columns: Vec<usize> = part.collect();
             columns.sort_by(|&j, &k| row[k].norm().total_cmp(&row[j].norm()));
             for (place, &j) in columns.iter().enumerate() {
-                if place >= options.fill || is_small(row[j]) {
+                if place >= options.fill || (j > i && is_small(row[j])) {
                     row[j] = C::ZERO;
                 }
             }
@@ -244,6 +245,22 @@ fn check_updated_ilut<T: Field>() {
 fn updates_of_ilut_equal_the_matrix_on_the_structure_it_keeps() {
     check_updated_ilut::<f64>();
     check_updated_ilut::<Complex<f64>>();
+}
+
+/// The same structure, and the same solutions divided by the scale.
+#[test]
+fn what_ilut_keeps_does_not_depend_on_the_scale() {
+    let a = random_matrix::<f64>(N, false, 5);
+    let b = Vector::<f64>::random_normal([N], 1);
+    let of = |power: i32| {
+        let m = Ilut::new(&a.scale(2f64.powi(power)), FEW).unwrap();
+        let x = m.apply(&b).unwrap() * 2f64.powi(power);
+        (m.local_entries(), x.to_vec().unwrap())
+    };
+    let expected = of(0);
+    for power in [-300, -20, 10, 20, 300] {
+        assert_eq!(of(power), expected, "{power}");
+    }
 }
 
 fn check_relaxations<T: Field>() {
