@@ -15,15 +15,22 @@ impl Drop for Folder {
     }
 }
 
-/// A wave with much arithmetic for each element, and its sum.
-fn wave(x: &Vector<f64>, shift: f64) -> (Vec<f64>, f64) {
+/// A wave, its sum, and how often it is positive.
+type Wave = (Vec<f64>, f64, i64);
+
+/// With much arithmetic for each element.
+fn wave(x: &Vector<f64>, shift: f64) -> Wave {
     let wave = ((x * 0.5).exp() + shift).ln() * (x + shift).sin() + (x * 0.5).erf();
-    let sum = wave.sum();
-    (wave.to_vec().unwrap(), sum.get().unwrap())
+    let (sum, count) = (wave.sum(), wave.greater(0.0).count());
+    (
+        wave.to_vec().unwrap(),
+        sum.get().unwrap(),
+        count.get().unwrap(),
+    )
 }
 
 /// What a program computes in a number of windows, and what `explain` says of its kernels.
-fn run(config: &Config, ranks: usize, windows: usize) -> (Vec<(Vec<f64>, f64)>, String) {
+fn run(config: &Config, ranks: usize, windows: usize) -> (Vec<Wave>, String) {
     let program = |runtime: &Runtime| {
         let x = Vector::<f64>::random_uniform([10_000], 7) * 8.0 - 4.0;
         // Random numbers have no C form: they get a window of their own.

@@ -1,16 +1,19 @@
 //! How many bytes of a mask are true: the sum of a `bool` as a number, without the numbers.
 //!
 //! The sum of whole numbers, and of small ones in `f64`, does not depend on its order. So as many
-//! bytes are added as bytes as cannot overflow one.
+//! bytes are added as bytes as cannot overflow one. What they make is added to the first of the
+//! lanes of a sum, which are those of [`Reduction::new`]: native code adds numbers to all of them,
+//! also to lanes that blocks have begun.
 #![expect(unsafe_code, reason = "reads bytes through pointers, with SIMD")]
 
-use super::lanes::Reduction;
+use super::folds::{Fold, Sum};
+use super::lanes::{Reduction, finish_fold, start_fold};
 use super::map::Input;
 use super::tiled::TileRun;
 use crate::abi::Lanes;
 use crate::element::{DType, Element};
 use crate::isa::per_isa;
-use crate::reduce::Partial;
+use crate::ops::NumericOps;
 
 /// How many bytes are added as bytes: their sum is below 256.
 const PLACES: usize = 128;
@@ -26,7 +29,7 @@ pub(crate) fn count(dtype: DType) -> Option<Reduction> {
 }
 
 /// What a number of elements is as their sum.
-trait Count: Element {
+trait Count: Element + NumericOps {
     fn of(count: u64) -> Self;
 }
 
@@ -45,12 +48,9 @@ counts!(u32 u64 f64);
 
 fn counting<T: Count>() -> Reduction {
     Reduction::of_functions(
-        |lanes, _| lanes.elements[0] = 0,
-        count_loop::<u64>(),
-        |lanes| Partial {
-            bits: T::of(lanes.elements[0]).to_bits(),
-            index: 0,
-        },
+        start_fold::<Sum<T>>,
+        count_loop::<T>(),
+        finish_fold::<Sum<T>>,
         count_tiles_loop::<T>(),
     )
 }
@@ -61,7 +61,9 @@ per_isa!(fn count_tiles_loop<T: Count>(tiles: &TileRun, inputs: &[Input; 2]) = c
 #[inline(always)]
 unsafe fn count_rows<T: Count>(lanes: &mut Lanes, _: u64, n: usize, values: *const u8) {
     // SAFETY: the caller promises `n` elements.
-    lanes.elements[0] += unsafe { count_true(n, values) };
+    let count = unsafe { count_true(n, values) };
+    let first = &mut lanes.of::<T>()[0];
+    *first = Sum::<T>::join(*first, T::of(count));
 }
 
 #[inline(always)]

@@ -180,11 +180,11 @@ impl Lanes {
     }
 }
 
-fn start_fold<F: Fold>(lanes: &mut Lanes, identity: Partial) {
+pub(super) fn start_fold<F: Fold>(lanes: &mut Lanes, identity: Partial) {
     *lanes.of() = [F::T::from_lane_bits(identity.bits); LANES];
 }
 
-fn finish_fold<F: Fold>(lanes: &mut Lanes) -> Partial {
+pub(super) fn finish_fold<F: Fold>(lanes: &mut Lanes) -> Partial {
     Partial {
         bits: join_lanes::<F>(*lanes.of()).to_lane_bits(),
         index: 0,

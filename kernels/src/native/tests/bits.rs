@@ -292,9 +292,55 @@ fn random_kernels_have_the_bits_of_the_reference() {
     }
 }
 
+/// The partials of 5000 elements of an array, the first argument of a kernel whose others are
+/// reductions.
+fn partials(kernel: &Kernel, program: &Program, isa: Isa) -> Vec<Vec<Partial>> {
+    let n = 5_000;
+    // Here and there an angle that the fast reduction cannot take.
+    let angle = |i: usize| if i % 777 == 5 { 1e15 } else { 0.1 * i as f64 };
+    let mut input = Elements::new(DType::F64, n, |i| angle(i).to_value());
+    let no_rows = identity(ReduceOp::Sum, DType::F64);
+    let mut partials = vec![vec![no_rows; n.div_ceil(64)]; kernel.args.len() - 1];
+    let targets = partials.iter_mut().map(|partials| Operand::Reduction {
+        partials: partials.as_mut_ptr(),
+    });
+    let operands: Vec<Operand> = [input.operand(n)].into_iter().chain(targets).collect();
+    let launch = Launch {
+        domains: &[Extent {
+            start: 640,
+            len: n as u64,
+            tiles: Tiles::of_vector(64),
+        }],
+        operands: &operands,
+        params: &[],
+        tile_len: 64,
+    };
+    let settings = Settings {
+        isa,
+        stream_threshold: 0,
+        ..Settings::default()
+    };
+    let workers = Workers::new(1).unwrap();
+    // SAFETY: the array has `n` elements, and each reduction a partial for each tile.
+    unsafe { program.run(&launch, Part::All, &settings, &workers) };
+    partials
+}
+
+fn check_partials(name: &str, kernel: &Kernel) {
+    let folder = Folder::new(name);
+    for isa in isas() {
+        let mut natives = Natives::new(isa, folder.toolchain());
+        let program = natives.program(kernel);
+        if unless_missing(natives.load()).is_none() {
+            return;
+        }
+        let expected = partials(kernel, &Program::compile(kernel), isa);
+        assert_eq!(partials(kernel, &program, isa), expected, "{isa}");
+    }
+}
+
 #[test]
 fn reductions_have_the_bits_of_the_blocks() {
-    let folder = Folder::new("reductions");
     let ops = [ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Min, ReduceOp::Max];
     let mut build = KernelBuilder::new();
     let x = build.arg(DType::F64, ArgKind::Array);
@@ -304,48 +350,30 @@ fn reductions_have_the_bits_of_the_blocks() {
         let target = build.arg(DType::F64, ArgKind::Reduction);
         build.reduce(op, target, sine);
     }
-    let kernel = build.finish();
-    let n = 5_000;
-    // Here and there an angle that the fast reduction cannot take.
-    let angle = |i: usize| if i % 777 == 5 { 1e15 } else { 0.1 * i as f64 };
-    let mut input = Elements::new(DType::F64, n, |i| angle(i).to_value());
-    let mut run = |program: &Program, isa: Isa| {
-        let no_rows = identity(ReduceOp::Sum, DType::F64);
-        let mut partials: Vec<Vec<Partial>> = vec![vec![no_rows; n.div_ceil(64)]; ops.len()];
-        let targets = partials.iter_mut().map(|partials| Operand::Reduction {
-            partials: partials.as_mut_ptr(),
-        });
-        let operands: Vec<Operand> = [input.operand(n)].into_iter().chain(targets).collect();
-        let launch = Launch {
-            domains: &[Extent {
-                start: 640,
-                len: n as u64,
-                tiles: Tiles::of_vector(64),
-            }],
-            operands: &operands,
-            params: &[],
-            tile_len: 64,
-        };
-        let settings = Settings {
-            isa,
-            stream_threshold: 0,
-            ..Settings::default()
-        };
-        let workers = Workers::new(1).unwrap();
-        // SAFETY: the array has `n` elements, and each reduction a partial for each tile.
-        unsafe { program.run(&launch, Part::All, &settings, &workers) };
-        partials
-    };
-    for isa in isas() {
-        let mut natives = Natives::new(isa, folder.toolchain());
-        let program = natives.program(&kernel);
-        if unless_missing(natives.load()).is_none() {
-            return;
-        }
-        assert_eq!(
-            run(&program, isa),
-            run(&Program::compile(&kernel), isa),
-            "{isa}"
-        );
+    check_partials("reductions", &build.finish());
+}
+
+/// Blocks count the bytes of a mask, where native code adds numbers.
+#[test]
+fn counts_have_the_bits_of_the_blocks() {
+    let types = [
+        DType::I32,
+        DType::U32,
+        DType::I64,
+        DType::U64,
+        DType::F64,
+        DType::F32,
+    ];
+    let mut build = KernelBuilder::new();
+    let x = build.arg(DType::F64, ArgKind::Array);
+    let value = build.load(x);
+    let sine = build.unary(UnaryOp::Sin, value);
+    let most = build.constant(0.1f64.to_value());
+    let mask = build.binary(BinaryOp::Gt, sine, most);
+    for dtype in types {
+        let target = build.arg(dtype, ArgKind::Reduction);
+        let number = build.push(Inst::Cast(dtype, mask));
+        build.reduce(ReduceOp::Sum, target, number);
     }
+    check_partials("counts", &build.finish());
 }
