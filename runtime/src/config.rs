@@ -148,6 +148,8 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The most elements of a tile, far beyond what makes sense.
+    pub const LONGEST_TILE: usize = 1 << 30;
     /// The most threads of a rank, far beyond what makes sense.
     pub const MOST_THREADS: usize = 1024;
     /// The most ranks of one process; each has a thread of its own, and a channel to every other.

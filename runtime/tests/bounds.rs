@@ -378,6 +378,32 @@ fn partitions_that_do_not_cut_the_store() {
     assert_eq!(other.cuts(partition), None);
 }
 
+/// Ranks hold other elements of a vector.
+#[test]
+fn a_vector_is_no_scalar() {
+    let errors = run_ranks(2, &small(), |runtime| {
+        let x = store(runtime, (0..61).map(f64::from).collect());
+        runtime.read_scalar::<f64>(&x).unwrap_err().to_string()
+    });
+    let errors = errors.unwrap();
+    assert!(
+        errors[0] == errors[1] && errors[0].contains("(61)"),
+        "{errors:?}"
+    );
+}
+
+#[test]
+fn settings_out_of_range_are_refused() {
+    for tile_len in [0, Config::LONGEST_TILE + 1, usize::MAX] {
+        let config = Config {
+            tile_len,
+            ..Config::default()
+        };
+        let error = Runtime::new(config).unwrap_err().to_string();
+        assert!(error.starts_with("tile_len: expected "), "{error}");
+    }
+}
+
 #[test]
 fn stores_of_another_runtime_are_not_read() {
     let [mine, other] = [(); 2].map(|()| Runtime::new(Config::default()).unwrap());

@@ -148,9 +148,9 @@ fn are_alike(mut words: &[u64], mut other: &[u64]) -> bool {
 
 /// The words of the first reduction.
 fn section_len(words: &[u64]) -> usize {
-    words
-        .get(1)
-        .map_or(0, |&room| HEADER + TREE * room as usize)
+    // The words of reductions that do not fit are no length.
+    let len = |room: &u64| (*room as usize).saturating_mul(TREE).saturating_add(HEADER);
+    words.get(1).map_or(0, len)
 }
 
 fn read(section: &[u64]) -> Forest {

@@ -25,11 +25,15 @@ impl Region {
     }
 
     pub(crate) fn len(&self) -> usize {
-        (0..MAX_RANK).map(|d| self.hi[d] - self.lo[d]).product()
+        // Where one extent is 0, the product of the others may be out of range.
+        match self.is_empty() {
+            true => 0,
+            false => (0..MAX_RANK).map(|d| self.hi[d] - self.lo[d]).product(),
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0
+        (0..MAX_RANK).any(|d| self.hi[d] == self.lo[d])
     }
 
     pub(crate) fn contains(&self, other: &Self) -> bool {
@@ -59,9 +63,11 @@ impl Region {
     }
 
     pub(super) fn strides(&self) -> [isize; MAX_RANK] {
-        let mut strides = [1; MAX_RANK];
+        let mut strides = [1_isize; MAX_RANK];
         for d in (0..MAX_RANK - 1).rev() {
-            strides[d] = strides[d + 1] * (self.hi[d + 1] - self.lo[d + 1]) as isize;
+            let extent = (self.hi[d + 1] - self.lo[d + 1]) as isize;
+            // Of a region without elements they are of no use, and may be out of range.
+            strides[d] = strides[d + 1].wrapping_mul(extent);
         }
         strides
     }

@@ -397,6 +397,12 @@ fn localize(inspect: &Inspect<'_>) -> Result<Option<LocalIndices>, Error> {
     ghosts.extend(all());
     ghosts.sort_unstable();
     ghosts.dedup();
+    // What a rank holds of x and what it fetches are numbered together.
+    if own.len() + ghosts.len() > u32::MAX as usize {
+        let expected = format!("at most {} elements of x on each rank", u32::MAX);
+        let found = format!("{} and {} of other ranks", own.len(), ghosts.len());
+        return Err(Error::argument("gather", expected, found));
+    }
     let local = |index: &u32| {
         if !is_ghost(index) {
             return index - own.start as u32;

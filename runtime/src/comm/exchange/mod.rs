@@ -425,15 +425,18 @@ impl Exchange {
         source: Result<&[u8], Error>,
     ) -> Result<(), Error> {
         let source = source.and_then(|source| self.check_source(item, source));
+        let mut outcome = source.as_ref().map_err(Clone::clone).map(drop);
         for (rank, places) in &self.sends {
             let bytes = source.clone().and_then(|source| {
                 let mut bytes = zeros(places.len() * item.size)?;
                 places.take(item, source, &mut bytes);
                 Ok(bytes)
             });
+            // A rank that gets no message hears of the failure, and so does this one.
+            outcome = outcome.and(bytes.as_ref().map_err(Clone::clone).map(drop));
             messages.send_bytes(*rank, bytes)?;
         }
-        source.map(drop)
+        outcome
     }
 
     /// The memory that is sent from, if it has all that is sent.

@@ -13,6 +13,7 @@ use crate::comm::reduce::Pending;
 use crate::comm::{Comm, Message};
 use crate::error::Error;
 use crate::memory::pool::Memory;
+use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -95,7 +96,7 @@ impl Pending for Reducing {
             failure,
         } = *self;
         let others = || (0..comm.size()).filter(|&other| other != comm.rank());
-        job.wait(group, others, || travelling.is_done())?;
+        job.wait(group, || Ok(others()), || travelling.is_done())?;
         let mut words = travelling.into_words();
         let failed = words[0].checked_sub(1).map(|rank| rank as usize);
         match (failed, failure) {
@@ -164,7 +165,6 @@ impl Links for Persistent {
         if let Some(cause) = &self.broken {
             return Err(cause.clone());
         }
-        let others = [self.channels.senders(), self.channels.receivers()].concat();
         let Self {
             job,
             group,
@@ -174,10 +174,11 @@ impl Links for Persistent {
             broken,
         } = self;
         failures.clear();
+        let channels = RefCell::new(channels);
         let waited = job.wait(
             *group,
-            || others.iter().copied(),
-            || channels.are_done(failures),
+            || channels.borrow().awaited(),
+            || channels.borrow_mut().are_done(failures),
         );
         *broken = waited.as_ref().err().cloned();
         waited?;

@@ -153,11 +153,12 @@ impl Job {
         }
     }
 
-    /// Waits until `is_done`, which needs all ranks of `others`, each a process of its own.
-    pub(super) fn wait<I: Iterator<Item = usize>>(
+    /// Waits until `is_done`, which needs all ranks of `others`, each a process of its own: those
+    /// that something is still to come from, or to go to.
+    pub(super) fn wait<I: IntoIterator<Item = usize>>(
         &self,
         group: u32,
-        others: impl Fn() -> I,
+        others: impl Fn() -> Result<I, Error>,
         mut is_done: impl FnMut() -> Result<bool, Error>,
     ) -> Result<(), Error> {
         const LOOKS: usize = 256;
@@ -167,7 +168,8 @@ impl Job {
             if looks.is_multiple_of(LOOKS) {
                 let mut inbox = lock(&self.inbox);
                 while self.poll(&mut inbox)? {}
-                if let Some(gone) = others().find(|&other| inbox.has_left(group, other)) {
+                let mut others = others()?.into_iter();
+                if let Some(gone) = others.find(|&other| inbox.has_left(group, other)) {
                     let since: &Instant = news.get_or_insert_with(Instant::now);
                     if since.elapsed() > GRACE {
                         return Err(left(gone));

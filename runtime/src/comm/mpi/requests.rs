@@ -279,11 +279,6 @@ impl Communicator {
 }
 
 impl Channels {
-    /// The processes that send.
-    pub(super) fn senders(&self) -> &[usize] {
-        &self.senders
-    }
-
     /// The processes that receive.
     pub(super) fn receivers(&self) -> &[usize] {
         &self.receivers
@@ -341,6 +336,26 @@ impl Channels {
             check(code, "MPI_Send")?;
         }
         Ok(())
+    }
+
+    /// The processes that have not sent, or received, all.
+    pub(super) fn awaited(&self) -> Result<Vec<usize>, Error> {
+        let _turn = turn();
+        let receives = self.receives.iter().zip(&self.senders);
+        let mut awaited = Vec::new();
+        for (&request, &process) in receives.chain(self.sends.iter().zip(&self.receivers)) {
+            let mut flag = 0;
+            // SAFETY: a request that MPI knows, which stays as it is, and a constant of the library
+            // in place of a status.
+            let code = unsafe {
+                ffi::MPI_Request_get_status(request, &raw mut flag, ffi::RSMPI_STATUS_IGNORE)
+            };
+            check(code, "MPI_Request_get_status")?;
+            if flag == 0 {
+                awaited.push(process);
+            }
+        }
+        Ok(awaited)
     }
 
     /// Whether all has been sent and received. Then `empty` has the processes that sent nothing.

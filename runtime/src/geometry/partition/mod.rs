@@ -9,7 +9,7 @@ use self::needs::Known;
 use crate::geometry::view::{View, gcd};
 use crate::shape::Shape;
 use sparsefuse_kernels::tiles::Tiles;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -89,6 +89,8 @@ impl Partition {
 #[derive(Clone, Debug)]
 pub(crate) struct CutsTable {
     lists: Vec<Cuts>,
+    /// Which list has these cuts.
+    interned: HashMap<Arc<[usize]>, CutsId>,
     /// The default partitions, by the number of rows and the grain of the cuts.
     defaults: BTreeMap<(usize, usize), Partition>,
     /// Lists that end earlier, by the list and the end.
@@ -141,6 +143,7 @@ impl CutsTable {
     pub(crate) fn new(ranks: usize, tile_len: usize, threshold: usize) -> Self {
         Self {
             lists: Vec::new(),
+            interned: HashMap::new(),
             defaults: BTreeMap::new(),
             clipped: BTreeMap::new(),
             seen: BTreeMap::new(),
@@ -176,23 +179,24 @@ impl CutsTable {
     pub(crate) fn intern(&mut self, cuts: &[usize]) -> CutsId {
         debug_assert_eq!(cuts.len(), self.ranks + 1, "one more cut than ranks");
         self.look_at(cuts.len());
-        let known = self.lists.iter().position(|known| *known.list == *cuts);
-        CutsId(known.unwrap_or_else(|| {
-            let last = cuts[cuts.len() - 1];
-            let within = cuts.iter().filter(|&&cut| cut != last);
-            let divisor = within.fold(0, |divisor, &cut| gcd(divisor, cut));
-            let pieces = cuts.windows(2).map(|pair| pair[1] - pair[0]);
-            let most = pieces.clone().max().unwrap_or(0);
-            let fewest = pieces.min().unwrap_or(0);
-            let list = cuts.into();
-            self.lists.push(Cuts {
-                list,
-                divisor,
-                most,
-                fewest,
-            });
-            self.lists.len() - 1
-        }) as u32)
+        if let Some(&known) = self.interned.get(cuts) {
+            return known;
+        }
+        let last = cuts[cuts.len() - 1];
+        let within = cuts.iter().filter(|&&cut| cut != last);
+        let divisor = within.fold(0, |divisor, &cut| gcd(divisor, cut));
+        let pieces = cuts.windows(2).map(|pair| pair[1] - pair[0]);
+        let most = pieces.clone().max().unwrap_or(0);
+        let fewest = pieces.min().unwrap_or(0);
+        let (id, list) = (CutsId(self.lists.len() as u32), Arc::<[usize]>::from(cuts));
+        self.interned.insert(Arc::clone(&list), id);
+        self.lists.push(Cuts {
+            list,
+            divisor,
+            most,
+            fewest,
+        });
+        id
     }
 
     /// The list of which no cut lies behind `end`.

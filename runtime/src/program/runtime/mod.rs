@@ -404,13 +404,14 @@ fn workers(config: &Config) -> Result<Workers, Error> {
             return Err(Error::argument(name, "a number above 0", "0"));
         }
     }
-    if config.threads > Config::MOST_THREADS {
-        let expected = format!("at most {}", Config::MOST_THREADS);
-        return Err(Error::argument(
-            "threads",
-            expected,
-            config.threads.to_string(),
-        ));
+    for (name, value, most) in [
+        ("threads", config.threads, Config::MOST_THREADS),
+        ("tile_len", config.tile_len, Config::LONGEST_TILE),
+    ] {
+        if value > most {
+            let expected = format!("at most {most}");
+            return Err(Error::argument(name, expected, value.to_string()));
+        }
     }
     if config.window > config.max_window {
         let expected = format!("at most max_window, {}", config.max_window);

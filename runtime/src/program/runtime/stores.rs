@@ -7,6 +7,7 @@ use crate::geometry::partition::Partition;
 use crate::images::residency::Residency;
 use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
+use crate::memory::reserve::try_collect;
 use crate::memory::room::Room;
 use crate::shape::Shape;
 use crate::stores::store::Contents;
@@ -36,13 +37,15 @@ impl Runtime {
         }
         let (partition, rows) = self.default_rows(shape);
         let elements = match partition {
-            Partition::Replicated => elements,
+            Partition::Replicated => Ok(elements),
             Partition::Tile(_) => {
                 let row_len = shape.row_len();
-                elements[rows.start * row_len..rows.end * row_len].to_vec()
+                let own = &elements[rows.start * row_len..rows.end * row_len];
+                try_collect(own.iter().copied())
             }
         };
-        let made = self.store_of_rows(shape, partition, rows, elements);
+        let made =
+            elements.and_then(|elements| self.store_of_rows(shape, partition, rows, elements));
         self.made_or_failed::<T>("from_vec", (shape, partition), made)
     }
 

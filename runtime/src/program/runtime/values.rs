@@ -137,7 +137,10 @@ impl Runtime {
     ///
     /// As [`Runtime::read`].
     pub fn read_scalar<T: Element>(&self, store: &StoreHandle) -> Result<T, Error> {
-        let element = self.read_results(store, |_, elements| elements.first().copied())?;
+        let is_scalar = store.shape() == Shape::SCALAR;
+        let element = self.read_results(store, |_, elements| {
+            elements.first().filter(|_| is_scalar).copied()
+        })?;
         element.ok_or_else(|| Error::shape("get", Shape::SCALAR, store.shape()))
     }
 
