@@ -69,23 +69,29 @@ impl Shape {
         self.len() == 0
     }
 
-    /// The number of elements, or `None` if it does not fit a `usize`.
+    /// The number of elements, or `None` if the product of the dimensions other than 0 does not fit
+    /// a `usize`: so that those of some dimensions do, also of an array without elements.
     #[must_use]
     pub fn checked_len(&self) -> Option<usize> {
-        if self.dims.contains(&0) {
-            return Some(0);
-        }
-        let mut dims = self.dims().iter();
+        let product = self.checked_product()?;
+        Some(match self.dims.contains(&0) {
+            true => 0,
+            false => product,
+        })
+    }
+
+    /// The product of the dimensions other than 0.
+    fn checked_product(&self) -> Option<usize> {
+        let mut dims = self.dims().iter().filter(|&&dim| dim > 0);
         dims.try_fold(1usize, |len, &dim| len.checked_mul(dim))
     }
 
     /// Whether memory can hold as many elements of `size` bytes: no object has more than
     /// `isize::MAX` bytes.
     pub(crate) fn fits_memory(&self, size: usize) -> bool {
-        let bytes = self.checked_len().and_then(|len| len.checked_mul(size));
         // Rows without columns are counted, and stepped over, as well.
-        let is_addressed = self.dims().iter().all(|&dim| dim <= isize::MAX as usize);
-        is_addressed && bytes.is_some_and(|bytes| bytes <= isize::MAX as usize)
+        let bytes = self.checked_product().and_then(|len| len.checked_mul(size));
+        bytes.is_some_and(|bytes| bytes <= isize::MAX as usize)
     }
 
     /// The length of dimension 0, along which stores are cut; 1 for a single element.

@@ -496,18 +496,16 @@ fn empty_arrays() {
         assert_eq!(a.t().sum_axis(0).to_vec()?, [0.0; 3]);
         assert!((&a * 2.0).to_vec()?.is_empty());
         assert!(x.equal(&y).all().get()?);
-        // The product of two extents is out of range.
+        // As NumPy, where the product of two extents is out of range.
         for shape in [
             [1 << 40, 1 << 40, 0],
             [1 << 40, 0, 1 << 40],
             [0, 1 << 40, 1 << 40],
         ] {
-            let none = Array::<f64, 3>::ones(shape);
-            let more = (&none + 1.0) * &none;
-            assert!(more.to_vec()?.is_empty());
-            assert_eq!(more.sum().get()?, 0.0);
-            assert!(more.slice((.., .., ..)).transpose().to_vec()?.is_empty());
+            assert!(Array::<f64, 3>::try_ones(shape).is_err());
         }
+        let thin = Array::<f64, 3>::ones([0, 1 << 40, 3]);
+        assert_eq!((&thin + 1.0).transpose().sum().get()?, 0.0);
         Ok((y.to_vec()?, sums))
     });
     assert_eq!(found, (vec![], [0.0; 4]));

@@ -25,15 +25,11 @@ impl Region {
     }
 
     pub(crate) fn len(&self) -> usize {
-        // Where one extent is 0, the product of the others may be out of range.
-        match self.is_empty() {
-            true => 0,
-            false => (0..MAX_RANK).map(|d| self.hi[d] - self.lo[d]).product(),
-        }
+        (0..MAX_RANK).map(|d| self.hi[d] - self.lo[d]).product()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        (0..MAX_RANK).any(|d| self.hi[d] == self.lo[d])
+        self.len() == 0
     }
 
     pub(crate) fn contains(&self, other: &Self) -> bool {
@@ -63,11 +59,9 @@ impl Region {
     }
 
     pub(super) fn strides(&self) -> [isize; MAX_RANK] {
-        let mut strides = [1_isize; MAX_RANK];
+        let mut strides = [1; MAX_RANK];
         for d in (0..MAX_RANK - 1).rev() {
-            let extent = (self.hi[d + 1] - self.lo[d + 1]) as isize;
-            // Of a region without elements they are of no use, and may be out of range.
-            strides[d] = strides[d + 1].wrapping_mul(extent);
+            strides[d] = strides[d + 1] * (self.hi[d + 1] - self.lo[d + 1]) as isize;
         }
         strides
     }
