@@ -83,7 +83,7 @@ pub fn expm_multiply<T: Field>(a: &Csr<T>, b: &Vector<T>, t: f64) -> Result<Vect
         for _ in 0..steps {
             y = taylor(&a, &y, step, degree)?;
             for _ in 0..times {
-                y = y * growth;
+                y *= growth;
             }
         }
         Ok(y)

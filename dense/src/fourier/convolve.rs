@@ -8,8 +8,8 @@ use sparsefuse_runtime::Error;
 
 impl<T: Field> Vector<T> {
     /// As [`Vector::convolve`], by transforms of both, their product, and the transform back:
-    /// SciPy's `signal.fftconvolve`, whose "same" has the length of the first vector, and not of the
-    /// longer one.
+    /// SciPy's `signal.fftconvolve`, whose "same" has the length of the first vector, and not of
+    /// the longer one.
     ///
     /// The time grows as that of [`Array::fft_axis`](crate::Array::fft_axis) of a power of two of
     /// at least as many elements as both have, however long the shorter one is. The elements are

@@ -40,12 +40,11 @@ impl Default for IlutOptions {
 /// ILUT(p, tau): z = U^-1 L^-1 r, where L and U have what is large.
 ///
 /// Saad (1994); *Iterative Methods for Sparse Linear Systems*, 2nd edition, Algorithm 10.10, but
-/// that entries of L are compared before they are divided by the pivot: what is kept does not depend
-/// on the scale of A, or of its rows. There is no pivoting: a pivot that is 0 or not finite is an
-/// error. Of entries of equal magnitude that
-/// with the lower column is kept. Holds the entries of L and U (at most 2 p + 1 a row), their
-/// columns once more, and the inverse of U's diagonal; an application costs about as much as two
-/// products with as many entries.
+/// that entries of L are compared before they are divided by the pivot: what is kept does not
+/// depend on the scale of A, or of its rows. There is no pivoting: a pivot that is 0 or not finite
+/// is an error. Of entries of equal magnitude that with the lower column is kept. Holds the entries
+/// of L and U (at most 2 p + 1 a row), their columns once more, and the inverse of U's diagonal; an
+/// application costs about as much as two products with as many entries.
 ///
 /// New values of the same structure are factored **on the structure of L and U that the first ones
 /// have chosen**: there L U equals the new matrix, and entries of the matrix that have no place in

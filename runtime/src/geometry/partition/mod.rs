@@ -9,7 +9,7 @@ use self::needs::Known;
 use crate::geometry::view::{View, gcd};
 use crate::shape::Shape;
 use sparsefuse_kernels::tiles::Tiles;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ impl Partition {
 pub(crate) struct CutsTable {
     lists: Vec<Cuts>,
     /// Which list has these cuts.
-    interned: HashMap<Arc<[usize]>, CutsId>,
+    interned: BTreeMap<Arc<[usize]>, CutsId>,
     /// The default partitions, by the number of rows and the grain of the cuts.
     defaults: BTreeMap<(usize, usize), Partition>,
     /// Lists that end earlier, by the list and the end.
@@ -143,7 +143,7 @@ impl CutsTable {
     pub(crate) fn new(ranks: usize, tile_len: usize, threshold: usize) -> Self {
         Self {
             lists: Vec::new(),
-            interned: HashMap::new(),
+            interned: BTreeMap::new(),
             defaults: BTreeMap::new(),
             clipped: BTreeMap::new(),
             seen: BTreeMap::new(),
