@@ -410,8 +410,8 @@ fn eigenvectors_of_parts_of_different_size() {
     ] {
         let block = Array::<f64, 2>::random_normal([6, 6], 1);
         let mut a = Array::zeros([12, 12]);
-        a.assign_slice((..6, ..6), &Array::random_normal([6, 6], 2));
-        a.assign_slice((6.., 6..), &(&block * small));
+        a.assign_slice((..6, ..6), Array::random_normal([6, 6], 2));
+        a.assign_slice((6.., 6..), &block * small);
         // The rows in another order, so that the blocks are hidden.
         let order = Vector::from_vec((0..12).map(|k| (k * 5) % 12).collect::<Vec<i64>>());
         let a = a.take_axis(0, &order).take_axis(1, &order);

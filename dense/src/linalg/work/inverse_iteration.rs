@@ -17,6 +17,10 @@ use sparsefuse_kernels::random;
 /// of about its size over the tolerance to the power of minus this number.
 const PROBES: usize = 4;
 
+/// Values for which a matrix is factored, those with the largest residuals; vectors that are not
+/// numbers are always replaced.
+const MOST_VALUES: usize = 32;
+
 /// How often a system is solved for a vector.
 const STEPS: usize = 3;
 
@@ -26,41 +30,49 @@ const LARGE: f64 = 1e100;
 /// Replaces the columns of `vectors` that are no eigenvectors of `a` with these values: whose
 /// residual is more than rounding.
 ///
-/// `O(n^2)` where there are none, `O(n^3)` for each value that has some.
+/// `O(n^2)` where there are none, and for each column; `O(n^3)` for each value that has some, where
+/// values that are equal up to rounding are one.
 pub(super) fn mend<W: Number>(
     a: MatRef<'_, W>,
     values: &[Complex<f64>],
     vectors: &mut Mat<Complex<f64>>,
 ) {
     let n = a.nrows();
-    let norm = a.norm_l2();
-    let tolerance = 64.0 * (n as f64).sqrt() * f64::EPSILON * norm;
-    let suspects = suspects(a, values, vectors, tolerance);
-    let mut shifted: Option<Shifted> = None;
-    for column in suspects {
-        let value = values[column];
-        // Equal values may have several vectors, which other starts lead to.
-        let start = values[..column].iter().filter(|it| **it == value).count();
-        if shifted.as_ref().is_none_or(|it| it.value != value) {
-            shifted = Some(Shifted::new(a, value, norm));
+    let rounding = f64::EPSILON * a.norm_l2();
+    let tolerance = 64.0 * (n as f64).sqrt() * rounding;
+    let mut suspects = suspects(a, values, vectors, tolerance);
+    suspects.sort_by(|(a, _), (b, _)| {
+        let (a, b) = (values[*a], values[*b]);
+        a.re.total_cmp(&b.re).then(a.im.total_cmp(&b.im))
+    });
+    // Values that are equal up to rounding may have several vectors, which other starts lead to.
+    let is_near =
+        |a: &(usize, f64), b: &(usize, f64)| (values[a.0] - values[b.0]).norm() <= rounding;
+    let worst = |of_value: &[(usize, f64)]| of_value.iter().fold(0.0, |most, it| it.1.max(most));
+    let mut by_value: Vec<_> = suspects.chunk_by(is_near).collect();
+    by_value.sort_by(|a, b| worst(b).total_cmp(&worst(a)));
+    for (number, of_value) in by_value.iter().enumerate() {
+        if number >= MOST_VALUES && worst(of_value).is_finite() {
+            break;
         }
-        let found = shifted
-            .as_ref()
-            .and_then(|it| it.vector(n, start, tolerance));
-        if let Some(vector) = found {
-            vectors.col_mut(column).copy_from(vector);
+        let shifted = Shifted::new(a, values[of_value[0].0], rounding);
+        for (start, &(column, _)) in of_value.iter().enumerate() {
+            if let Some(vector) = shifted.vector(n, start, tolerance) {
+                vectors.col_mut(column).copy_from(vector);
+            }
         }
     }
 }
 
 /// The columns whose residual `a v - value v` is larger than the tolerance, for vectors of
-/// length 1, as random vectors `w` see it: `(w a) v - value (w v)`.
+/// length 1, as random vectors `w` see it: `(w a) v - value (w v)`; and how large that is, infinite
+/// for what is not a number.
 fn suspects<W: Number>(
     a: MatRef<'_, W>,
     values: &[Complex<f64>],
     vectors: &Mat<Complex<f64>>,
     tolerance: f64,
-) -> Vec<usize> {
+) -> Vec<(usize, f64)> {
     let n = a.nrows();
     let probes = Mat::from_fn(PROBES, n, |row, column| {
         random::normal(0, (row * n + column) as u64)
@@ -71,18 +83,21 @@ fn suspects<W: Number>(
         Complex::from(probes[(row, column)])
     });
     let images = probes * vectors;
-    let is_suspect = |&column: &usize| {
-        let most = tolerance * vectors.col(column).norm_l2();
+    let residual = |column: usize| {
+        let length = vectors.col(column).norm_l2();
         let of_probe = |row: usize| seen[(row, column)] - values[column] * images[(row, column)];
-        // Nothing is at most what is not a number.
-        !most.is_finite() || !(0..PROBES).all(|row| of_probe(row).norm() <= most)
+        let largest = (0..PROBES).map(|row| of_probe(row).norm() / length);
+        let found = largest.fold(0.0, |most: f64, size| if size > most { size } else { most });
+        let is_number =
+            length > 0.0 && length.is_finite() && (0..PROBES).all(|row| !of_probe(row).is_nan());
+        (column, if is_number { found } else { f64::INFINITY })
     };
-    (0..n).filter(is_suspect).collect()
+    let residuals = (0..n).map(residual);
+    residuals.filter(|it| it.1 > tolerance).collect()
 }
 
 /// `a - value I`, factored.
 struct Shifted {
-    value: Complex<f64>,
     /// A rounding of the matrix: what pivots are at least.
     rounding: f64,
     factors: PartialPivLu<Complex<f64>>,
@@ -90,8 +105,7 @@ struct Shifted {
 
 impl Shifted {
     /// The value is moved by a rounding of the matrix, so that hardly any pivot is 0.
-    fn new<W: Number>(a: MatRef<'_, W>, value: Complex<f64>, norm: f64) -> Self {
-        let rounding = f64::EPSILON * norm;
+    fn new<W: Number>(a: MatRef<'_, W>, value: Complex<f64>, rounding: f64) -> Self {
         let shift = value + rounding;
         let shifted = Mat::from_fn(a.nrows(), a.ncols(), |row, column| {
             let element = a[(row, column)].complex();
@@ -102,7 +116,6 @@ impl Shifted {
             }
         });
         Self {
-            value,
             rounding,
             factors: shifted.partial_piv_lu(),
         }
