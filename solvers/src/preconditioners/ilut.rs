@@ -48,8 +48,7 @@ impl Default for IlutOptions {
 ///
 /// New values of the same structure are factored **on the structure of L and U that the first ones
 /// have chosen**: there L U equals the new matrix, and entries of the matrix that have no place in
-/// it are left out. That is 4.4 times as fast as a fresh start for `diffusion2d:300`, 12 times for
-/// `bcsstk16` and 3 times for `watt_2` (one core of an x86-64 server), but not the same: what has
+/// it are left out. That is several times as fast as a fresh start, but not the same: what has
 /// become large where nothing is kept stays dropped, and nothing is eliminated with before it is
 /// dropped. Make it anew where values change so much that others are large, or iterations grow. A
 /// pivot on the kept structure that cannot be divided by and another structure are a fresh start.
