@@ -116,6 +116,11 @@ impl<'a> Rows<'a> {
         };
         let weight = |unit| self.weight(unit, (&matrix, width));
         let total = weight(self.n_units as u64);
+        if total < n as u64 {
+            // So little that the targets of some parts are equal. (A few entries times a matrix of
+            // many columns is much work all the same.)
+            return even;
+        }
         let target = total / n as u64 * i as u64;
         if weight(even).abs_diff(target) <= total / (16 * n as u64) {
             return even;
@@ -236,6 +241,48 @@ mod tests {
             ranges: None,
             n_units: n.div_ceil(1024),
             matrix: Some((matrix, 1)),
+        }
+    }
+
+    /// A product of a sparse matrix of few rows and entries with one of many columns: rows of the
+    /// run are its elements.
+    #[test]
+    fn parts_of_wide_products_follow_each_other() {
+        for lens in [
+            &[1][..],
+            &[1, 1],
+            &[0, 1, 0],
+            &[0, 0],
+            &[40, 0, 1, 3],
+            &[3, 2, 100, 0, 0, 7],
+        ] {
+            let mut pos = vec![0];
+            for (row, len) in lens.iter().enumerate() {
+                pos.push(pos[row] + len);
+            }
+            let crd = vec![0; pos[lens.len()] as usize];
+            for width in [1, 100, 2048, 100_000] {
+                let narrow = rows(&pos, &crd);
+                let rows = Rows {
+                    len: (lens.len() * width) as u64,
+                    n_units: (lens.len() * width).div_ceil(1024),
+                    matrix: narrow.matrix.map(|(matrix, _)| (matrix, width)),
+                    ..narrow
+                };
+                for rows in [rows, rows.in_windows(0), rows.in_windows(17)] {
+                    for threads in 1..40 {
+                        let mut end = 0;
+                        for i in 0..threads {
+                            let part = rows.range(i, threads);
+                            let what = format!("{lens:?} {width}: part {i} of {threads}");
+                            assert_eq!(part.start, end, "{what}");
+                            assert!(part.end >= end, "{what}");
+                            end = part.end;
+                        }
+                        assert_eq!(end as u64, rows.len);
+                    }
+                }
+            }
         }
     }
 
