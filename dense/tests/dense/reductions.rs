@@ -4,7 +4,7 @@ use crate::{Bits, everywhere};
 use approx::assert_relative_eq;
 use num_complex::Complex;
 use sparsefuse_dense::{Array, Vector};
-use sparsefuse_runtime::{Config, Runtime};
+use sparsefuse_runtime::{Config, Runtime, run_ranks};
 
 type C = Complex<f64>;
 
@@ -208,5 +208,39 @@ fn matrix_times_vector() {
         assert_eq!(found.1, plain.t().dot(&count(shape[0])).to_vec());
         let outer = ndarray::Array2::from_shape_fn(shape, |(i, j)| (i * j) as i64);
         assert_eq!(found.2, outer - plain);
+    }
+}
+
+/// Found by reading: columns of a tile that begins within 16 of them were left out.
+#[test]
+fn columns_are_reduced_in_tiles_of_any_length() {
+    for tile_len in [24, 100, 1000, 1024] {
+        let config = Config {
+            tile_len,
+            ..Config::default()
+        };
+        let [n, m] = [2 * tile_len + 5, 2100];
+        let (element, factor) = (
+            |i: usize, j: usize| ((7 * i + 3 * j) % 11) as f64,
+            |i: usize| (i % 5) as f64,
+        );
+        let sum = |j: usize, weight: &dyn Fn(usize) -> f64| {
+            (0..n).map(|i| element(i, j) * weight(i)).sum::<f64>()
+        };
+        let sums: Vec<f64> = (0..m).map(|j| sum(j, &|_| 1.0)).collect();
+        let products: Vec<f64> = (0..m).map(|j| sum(j, &factor)).collect();
+        let made = run_ranks(1, &config, |_| {
+            let a = Array::<f64, 2>::from_fn([n, m], |[i, j]| element(i, j));
+            let x = Vector::from_fn([n], |[i]| factor(i));
+            let few = a.slice((.., ..300)).t().matvec(&x).to_vec().unwrap();
+            assert_eq!(few, products[..300], "tiles of {tile_len}");
+            assert_eq!(
+                a.t().matvec(&x).to_vec().unwrap(),
+                products,
+                "tiles of {tile_len}"
+            );
+            a.sum_axis(0).to_vec().unwrap()
+        });
+        assert_eq!(made.unwrap()[0], sums, "tiles of {tile_len}");
     }
 }

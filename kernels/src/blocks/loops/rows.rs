@@ -306,8 +306,7 @@ unsafe fn reduce_tile<R: RowFold>(
     first: usize,
     n: usize,
 ) -> Element<R> {
-    let lanes = [identity; LANES];
-    let lane = first % LANES;
+    let (lanes, lane) = ([identity; LANES], 0);
     if !R::WITH_X {
         // SAFETY: the caller promises these columns.
         return join_lanes::<R::F>(unsafe {
@@ -367,7 +366,7 @@ unsafe fn reduce_elements<R: RowFold>(
                 false => (element, identity),
             }
         };
-        let lane = &mut lanes[k % LANES];
+        let lane = &mut lanes[(k - first) % LANES];
         *lane = R::F::join(*lane, R::scale(element, x));
     }
     join_lanes::<R::F>(lanes)
@@ -457,7 +456,8 @@ unsafe fn fold_panel<R: RowFold, const SIDE_BY_SIDE: bool>(
     let is_long = SIDE_BY_SIDE && at_once == 1 && column_bytes >= LONG;
     let (mut k, end) = (first, first + n);
     while k < end {
-        let lane = k % LANES;
+        // The lanes begin anew with each tile, whatever its length is.
+        let lane = (k - first) % LANES;
         let columns = (LANES - lane).min(at_once).min(end - k);
         let stretch = &mut lanes[lane * count..][..columns * count];
         // SAFETY: the caller promises the columns `first..end`; those of the later streams are the
