@@ -149,9 +149,12 @@ impl<T: Field, M: Element> Work<T, M> {
     /// that a method does not look at are 0.
     fn widened<W: Number>(&self, elements: &[T], n_columns: usize) -> Result<Vec<W>, Error> {
         let place = |at: usize| [at / n_columns, at % n_columns];
+        let sees_all = !self.method.sees_lower_triangle();
         let is_seen = |at: usize| {
-            let [row, column] = place(at);
-            column <= row || !self.method.sees_lower_triangle()
+            sees_all || {
+                let [row, column] = place(at);
+                column <= row
+            }
         };
         let is_bad = |(at, x): (usize, &T)| {
             let (re, im) = x.parts();

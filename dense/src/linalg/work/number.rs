@@ -5,10 +5,9 @@ use faer::linalg::solvers::Eigen;
 use faer::traits::ComplexField;
 use faer::{Mat, MatRef};
 use num_complex::Complex;
-use std::ops::MulAssign;
 
 /// Real or complex numbers in double precision.
-pub(super) trait Number: ComplexField<Real = f64> + Copy + MulAssign {
+pub(super) trait Number: ComplexField<Real = f64> + Copy {
     fn of_parts(parts: (f64, f64)) -> Self;
     fn complex(self) -> Complex<f64>;
     fn eigen(a: MatRef<'_, Self>) -> Result<Eigen<f64>, EvdError>;

@@ -6,7 +6,7 @@ use faer::linalg::triangular_solve::{
     solve_lower_triangular_in_place, solve_unit_lower_triangular_in_place,
     solve_upper_triangular_in_place,
 };
-use faer::{Mat, MatRef, Par, Side};
+use faer::{Mat, MatMut, MatRef, Par, Side};
 use num_complex::Complex;
 use sparsefuse_runtime::Error;
 
@@ -25,10 +25,7 @@ pub(super) fn solve_lower<W: Number>(
     a: MatRef<'_, W>,
     b: MatRef<'_, W>,
 ) -> Result<Mat<W>, Error> {
-    check_pivots(op, a)?;
-    let mut x = b.to_owned();
-    solve_lower_triangular_in_place(a, x.as_mut(), Par::Seq);
-    Ok(x)
+    solve_triangular(op, a, b, solve_lower_triangular_in_place)
 }
 
 pub(super) fn solve_upper<W: Number>(
@@ -36,9 +33,18 @@ pub(super) fn solve_upper<W: Number>(
     a: MatRef<'_, W>,
     b: MatRef<'_, W>,
 ) -> Result<Mat<W>, Error> {
+    solve_triangular(op, a, b, solve_upper_triangular_in_place)
+}
+
+fn solve_triangular<W: Number>(
+    op: &'static str,
+    a: MatRef<'_, W>,
+    b: MatRef<'_, W>,
+    in_place: impl FnOnce(MatRef<'_, W>, MatMut<'_, W>, Par),
+) -> Result<Mat<W>, Error> {
     check_pivots(op, a)?;
     let mut x = b.to_owned();
-    solve_upper_triangular_in_place(a, x.as_mut(), Par::Seq);
+    in_place(a, x.as_mut(), Par::Seq);
     Ok(x)
 }
 

@@ -96,7 +96,7 @@ impl Pending for Reducing {
             failure,
         } = *self;
         let others = || (0..comm.size()).filter(|&other| other != comm.rank());
-        job.wait(group, || Ok(others()), || travelling.is_done())?;
+        job.wait(group, others, |_| Ok(true), || travelling.is_done())?;
         let mut words = travelling.into_words();
         let failed = words[0].checked_sub(1).map(|rank| rank as usize);
         match (failed, failure) {
@@ -165,6 +165,7 @@ impl Links for Persistent {
         if let Some(cause) = &self.broken {
             return Err(cause.clone());
         }
+        let others = [self.channels.senders(), self.channels.receivers()].concat();
         let Self {
             job,
             group,
@@ -177,7 +178,8 @@ impl Links for Persistent {
         let channels = RefCell::new(channels);
         let waited = job.wait(
             *group,
-            || channels.borrow().awaited(),
+            || others.iter().copied(),
+            |other| channels.borrow().awaits(other),
             || channels.borrow_mut().are_done(failures),
         );
         *broken = waited.as_ref().err().cloned();

@@ -153,12 +153,13 @@ impl Job {
         }
     }
 
-    /// Waits until `is_done`, which needs all ranks of `others`, each a process of its own: those
-    /// that something is still to come from, or to go to.
-    pub(super) fn wait<I: IntoIterator<Item = usize>>(
+    /// Waits until `is_done`, which needs all ranks of `others`, each a process of its own, as long
+    /// as one `is_awaited`: where one that is has left, it will never be done.
+    pub(super) fn wait<I: Iterator<Item = usize>>(
         &self,
         group: u32,
-        others: impl Fn() -> Result<I, Error>,
+        others: impl Fn() -> I,
+        is_awaited: impl Fn(usize) -> Result<bool, Error>,
         mut is_done: impl FnMut() -> Result<bool, Error>,
     ) -> Result<(), Error> {
         const LOOKS: usize = 256;
@@ -168,8 +169,10 @@ impl Job {
             if looks.is_multiple_of(LOOKS) {
                 let mut inbox = lock(&self.inbox);
                 while self.poll(&mut inbox)? {}
-                let mut others = others()?.into_iter();
-                if let Some(gone) = others.find(|&other| inbox.has_left(group, other)) {
+                for gone in others().filter(|&other| inbox.has_left(group, other)) {
+                    if !is_awaited(gone)? {
+                        continue;
+                    }
                     let since: &Instant = news.get_or_insert_with(Instant::now);
                     if since.elapsed() > GRACE {
                         return Err(left(gone));

@@ -279,6 +279,11 @@ impl Communicator {
 }
 
 impl Channels {
+    /// The processes that send.
+    pub(super) fn senders(&self) -> &[usize] {
+        &self.senders
+    }
+
     /// The processes that receive.
     pub(super) fn receivers(&self) -> &[usize] {
         &self.receivers
@@ -338,12 +343,12 @@ impl Channels {
         Ok(())
     }
 
-    /// The processes that have not sent, or received, all.
-    pub(super) fn awaited(&self) -> Result<Vec<usize>, Error> {
+    /// Whether a process has not sent, or received, all.
+    pub(super) fn awaits(&self, process: usize) -> Result<bool, Error> {
         let _turn = turn();
         let receives = self.receives.iter().zip(&self.senders);
-        let mut awaited = Vec::new();
-        for (&request, &process) in receives.chain(self.sends.iter().zip(&self.receivers)) {
+        let requests = receives.chain(self.sends.iter().zip(&self.receivers));
+        for (&request, _) in requests.filter(|it| *it.1 == process) {
             let mut flag = 0;
             // SAFETY: a request that MPI knows, which stays as it is, and a constant of the library
             // in place of a status.
@@ -352,10 +357,10 @@ impl Channels {
             };
             check(code, "MPI_Request_get_status")?;
             if flag == 0 {
-                awaited.push(process);
+                return Ok(true);
             }
         }
-        Ok(awaited)
+        Ok(false)
     }
 
     /// Whether all has been sent and received. Then `empty` has the processes that sent nothing.
