@@ -5,6 +5,7 @@ use crate::operand::{check_len, expect};
 use sparsefuse_kernels::matmul::{self, Matrix};
 use sparsefuse_kernels::{Isa, Numeric};
 use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, reserve};
+use std::borrow::Cow;
 
 const OP: &str = "matmul";
 
@@ -86,30 +87,78 @@ fn products<T: Numeric, const D: usize>(
         let a: Array<T, 2> = a.reshape([n * rows, depth])?;
         return a.try_matmul(&b.reshape([depth, columns])?)?.reshape(made);
     }
-    let a = a.broadcast_to(with([rows, depth]))?;
-    let b = b.broadcast_to(with([depth, columns]))?;
-    pairs(
-        &a.reshape([n, rows, depth])?,
-        &b.reshape([n, depth, columns])?,
-    )?
-    .reshape(made)
+    let of_products = &shape[..D - 2];
+    let numbers = [
+        Numbers::of(&of_a[..D - 2], of_products),
+        Numbers::of(&of_b[..D - 2], of_products),
+    ];
+    let count = |of: [usize; D]| of[..D - 2].iter().product();
+    let a: Array<T, 3> = a.reshape([count(of_a), rows, depth])?;
+    let b: Array<T, 3> = b.reshape([count(of_b), depth, columns])?;
+    pairs(&a, &b, numbers, n)?.reshape(made)
 }
 
-/// The products of pairs of matrices: `n` by `m` by `k`, and `n` by `k` by `l`.
-fn pairs<T: Numeric>(a: &Array<T, 3>, b: &Array<T, 3>) -> Result<Array<T, 3>, Error> {
-    let ([n, rows, depth], [_, _, columns]) = (a.shape(), b.shape());
+/// Which matrix of a factor belongs to a product: along an axis of length 1, the factor's is that
+/// of all products.
+#[derive(Clone, Copy)]
+struct Numbers {
+    /// Products along the last axis.
+    inner: usize,
+    /// How far the factor's matrix moves with a product along the outer axis, and the inner one.
+    steps: [usize; 2],
+    /// Whether products share matrices.
+    is_shared: bool,
+}
+
+impl Numbers {
+    /// For one or two axes of products.
+    fn of(factor: &[usize], products: &[usize]) -> Self {
+        let step = |axis: Option<usize>, step: usize| match axis {
+            Some(axis) if factor[axis] > 1 => step,
+            _ => 0,
+        };
+        let last = products.len() - 1;
+        Self {
+            inner: products[last].max(1),
+            steps: [step(last.checked_sub(1), factor[last]), step(Some(last), 1)],
+            is_shared: factor != products,
+        }
+    }
+
+    fn of_product(self, product: usize) -> usize {
+        let [outer, inner] = self.steps;
+        product / self.inner * outer + product % self.inner * inner
+    }
+}
+
+/// The products of `n` pairs of matrices, `m` by `k` and `k` by `l`.
+fn pairs<T: Numeric>(
+    a: &Array<T, 3>,
+    b: &Array<T, 3>,
+    numbers: [Numbers; 2],
+    n: usize,
+) -> Result<Array<T, 3>, Error> {
+    let ([_, rows, depth], [_, _, columns]) = (a.shape(), b.shape());
     let runtime = a.runtime();
     let config = runtime.config();
     let pairs = Pairs {
         shape: [rows, columns, depth],
+        numbers,
         isa: config.isa,
         parallel_threshold: config.parallel_threshold,
     };
     let (a, b) = (a.contiguous()?, b.contiguous()?);
     let made = runtime.new_store(Shape::new(&[n, rows, columns]), T::DTYPE);
+    let read = |numbers: Numbers| {
+        let access = match numbers.is_shared {
+            true => Access::Whole,
+            false => Access::Held,
+        };
+        (Privilege::Read, access, T::DTYPE)
+    };
     let declared = [
-        (Privilege::Read, Access::Held, T::DTYPE),
-        (Privilege::Read, Access::Held, T::DTYPE),
+        read(numbers[0]),
+        read(numbers[1]),
         (Privilege::Write, Access::Rows, T::DTYPE),
     ];
     let task = HostTask::new(move |args| pairs.run::<T>(args));
@@ -123,6 +172,8 @@ fn pairs<T: Numeric>(a: &Array<T, 3>, b: &Array<T, 3>) -> Result<Array<T, 3>, Er
 struct Pairs {
     /// Rows, columns, and the length of the inner dimension, of each.
     shape: [usize; 3],
+    /// Which matrices of either factor.
+    numbers: [Numbers; 2],
     isa: Isa,
     /// Products of elements below which a rank's own thread is alone.
     parallel_threshold: usize,
@@ -132,8 +183,18 @@ impl Pairs {
     fn run<T: Numeric>(&self, args: &mut HostArgs<'_>) -> Result<(), Error> {
         let [rows, columns, depth] = self.shape;
         let made = args.write::<T>(MADE)?;
-        let a = args.read_between::<T>(A, rows * depth, args.cuts(MADE))?;
-        let b = args.read_between::<T>(B, depth * columns, args.cuts(MADE))?;
+        // What products share is there as a whole; of anything else, what this rank makes.
+        let before = args.cuts(MADE).map_or(0, |cuts| cuts[args.rank()]);
+        let elements = |number: usize, len: usize| match self.numbers[number].is_shared {
+            true => args.read::<T>(number).map(Cow::Borrowed),
+            false => args.read_between::<T>(number, len, args.cuts(MADE)),
+        };
+        let a = elements(A, rows * depth)?;
+        let b = elements(B, depth * columns)?;
+        let place = |number: usize, product: usize| match self.numbers[number] {
+            numbers if numbers.is_shared => numbers.of_product(before + product),
+            _ => product,
+        };
         let len = rows * columns;
         let n = made.len().checked_div(len).unwrap_or(0);
         let is_short = made.len().saturating_mul(depth) < self.parallel_threshold;
@@ -148,8 +209,9 @@ impl Pairs {
             let mut workspace = reserve(matmul::workspace::<T>(self.isa, self.shape))?;
             workspace.resize(workspace.capacity(), T::ZERO);
             for (number, made) in (first..).zip(made.chunks_exact_mut(len.max(1))) {
-                let a = Matrix::of_rows(&a[number * rows * depth..][..rows * depth], [rows, depth]);
-                let of_b = &b[number * depth * columns..][..depth * columns];
+                let of_a = &a[place(A, number) * rows * depth..][..rows * depth];
+                let a = Matrix::of_rows(of_a, [rows, depth]);
+                let of_b = &b[place(B, number) * depth * columns..][..depth * columns];
                 let b = Matrix::of_rows(of_b, [depth, columns]);
                 matmul::product(self.isa, a, b, made, &mut workspace);
             }

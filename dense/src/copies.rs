@@ -7,7 +7,9 @@ use crate::array::{Array, Vector};
 use crate::operand::check_len;
 use crate::views::check_axes;
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape};
+use sparsefuse_runtime::{
+    Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, try_collect,
+};
 
 /// In which order the copies lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +35,10 @@ impl<T: Element, const D: usize> Array<T, D> {
         shape[axis] = n.saturating_mul(times);
         check_len(op, Shape::new(&shape))?;
         let runtime = self.runtime();
+        if shape.contains(&0) {
+            let none = try_collect(std::iter::empty())?;
+            return runtime.enter(|| Self::from_shape_vec(shape, none));
+        }
         if runtime.ranks() > 1 {
             let indices = runtime.enter(|| Vector::<i64>::try_arange(shape[axis]))?;
             let indices = match order {

@@ -23,7 +23,13 @@ pub(crate) fn by_structure<T: Element, I: Index, const D: usize, const N: usize,
     shape: Shape,
 ) -> Result<Option<Array<T, E>>, Error> {
     let of_x = x.arg().shape();
-    let is_by_rows = N == 1 && D <= 2 && (of_x.rows(), of_x.row_len()) == (lines.n, lines.inner);
+    // A column that is seen as a vector, or a row that is gathered from along its length, has other
+    // rows than the kernel would.
+    let is_by_rows = N == 1
+        && D == E
+        && (of_x.rows(), of_x.row_len()) == (lines.n, lines.inner)
+        && (shape.rows(), shape.row_len()) == (lines.m, lines.inner);
+    let is_by_rows = is_by_rows && matches!(D, 1 | 2);
     let has_elements = lines.n > 0 && lines.m > 0 && lines.inner > 0;
     let fits = u32::try_from(lines.n).is_ok();
     let runtime = x.runtime();

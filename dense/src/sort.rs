@@ -238,13 +238,46 @@ fn between_ranks<K: Exchanged>(args: &HostArgs<'_>, items: &[K]) -> Result<Vec<K
     let ranks = args.ranks();
     let sample = sample(items, SAMPLES * ranks);
     let pivots = pivots(K::exchange(args, &vec![sample; ranks])?, ranks);
-    let owner = |item: &K| pivots.partition_point(|pivot| pivot <= item);
     let mut counts = vec![0; ranks];
-    items.iter().for_each(|item| counts[owner(item)] += 1);
+    let mut owners = Owners::new(&pivots);
+    items.iter().for_each(|item| counts[owners.of(item)] += 1);
     let lists: Result<Vec<Vec<K>>, Error> = counts.into_iter().map(reserve).collect();
     let mut lists = lists?;
-    items.iter().for_each(|item| lists[owner(item)].push(*item));
+    let mut owners = Owners::new(&pivots);
+    items
+        .iter()
+        .for_each(|item| lists[owners.of(item)].push(*item));
     K::exchange(args, &lists)
+}
+
+/// Which rank gets an item. Those that equal several pivots belong to the ranks between these as
+/// well as to the ranks beside them: each gets one in turn, so that none gets most of a vector with
+/// few distinct elements.
+struct Owners<'a, K> {
+    pivots: &'a [K],
+    /// By the first rank that may have them, how many of such items there were.
+    counts: Vec<usize>,
+}
+
+impl<'a, K: Item> Owners<'a, K> {
+    fn new(pivots: &'a [K]) -> Self {
+        Self {
+            pivots,
+            counts: vec![0; pivots.len() + 1],
+        }
+    }
+
+    fn of(&mut self, item: &K) -> usize {
+        let first = self.pivots.partition_point(|pivot| pivot < item);
+        let equal = self.pivots[first..].partition_point(|pivot| pivot <= item);
+        let count = &mut self.counts[first];
+        *count += 1;
+        // With one pivot the equal ones are a rank's share, which need not be divided.
+        match equal {
+            0 | 1 => first + equal,
+            _ => first + *count % (equal + 1),
+        }
+    }
 }
 
 /// Items that part others into `parts`, about evenly, from a sample of them.

@@ -264,3 +264,16 @@ fn what_cannot_be_transformed_is_refused() {
             .is_empty()
     );
 }
+
+/// Of an even number of elements the last one of half of a transform is real, and sums of large
+/// parts are not infinite.
+#[test]
+fn the_highest_frequency_is_real() {
+    for n in [2, 4, 6, 10, 64, 1000] {
+        let x = Vector::from_vec((0..n).map(number).collect());
+        let y = x.rfft().to_vec().unwrap();
+        assert_eq!(y[n / 2].im.to_bits(), 0, "{n}");
+    }
+    let y = Vector::from_vec(vec![1e308, -1e308]).rfft().to_vec().unwrap();
+    assert_eq!(y[0], Complex::ZERO);
+}

@@ -254,7 +254,6 @@ pub trait Field:
     + Add<Output = Self>
     + Sub<Output = Self>
     + Mul<Output = Self>
-    + Div<Output = Self>
     + Neg<Output = Self>
 {
     /// The complex numbers of the same precision.
@@ -265,10 +264,13 @@ pub trait Field:
     fn from_parts(re: f64, im: f64) -> Self;
     /// Real and imaginary part.
     fn parts(self) -> (f64, f64);
+    /// `self / other`, as tasks divide: of complex numbers too, no step is out of range unless the
+    /// quotient is.
+    fn over(self, other: Self) -> Self;
 }
 
 /// A real floating-point type: `f32` or `f64`.
-pub trait Real: Field<Real = Self> + PartialOrd {
+pub trait Real: Field<Real = Self> + PartialOrd + Div<Output = Self> {
     /// The distance from 1 to the next larger number.
     const EPSILON: Self;
     /// The value as `f64`, exactly.

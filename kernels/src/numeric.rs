@@ -66,6 +66,10 @@ macro_rules! field {
             fn parts(self) -> (f64, f64) {
                 (f64::from(self), 0.0)
             }
+            #[inline(always)]
+            fn over(self, other: Self) -> Self {
+                self / other
+            }
         }
 
         impl Real for $float {
@@ -97,6 +101,10 @@ macro_rules! field {
             #[inline(always)]
             fn parts(self) -> (f64, f64) {
                 (f64::from(self.re), f64::from(self.im))
+            }
+            #[inline(always)]
+            fn over(self, other: Self) -> Self {
+                NumericOps::div(self, other)
             }
         }
     )*};

@@ -2,7 +2,7 @@
 //! that squares of their elements stay within the range of the type.
 
 use sparsefuse_dense::Vector;
-use sparsefuse_kernels::{DType, Field};
+use sparsefuse_kernels::{DType, Field, Real};
 use sparsefuse_runtime::Error;
 use sparsefuse_sparse::Csr;
 use std::num::FpCategory;
@@ -47,6 +47,13 @@ pub(crate) fn times_power<T: Field>(x: &Vector<T>, power: i32) -> Vector<T> {
         (0, _) => x * factor(second),
         _ => x * factor(first) * factor(second),
     }
+}
+
+/// A vector over the power of two that brings its largest element near 1, if squares of its elements
+/// may be out of range.
+pub(crate) fn vector_near_one<T: Field>(x: &Vector<T>) -> Result<Vector<T>, Error> {
+    let largest = x.norm_inf().get()?.to_f64();
+    Ok(times_power(x, -power_near_one::<T>(largest)))
 }
 
 /// A number times a power of two.

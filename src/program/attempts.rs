@@ -19,6 +19,8 @@ pub(super) struct Solved<T> {
     pub(super) solutions: Vec<Solution<T>>,
     /// What the runtime had counted before.
     pub(super) before: Counters,
+    /// What it had counted behind the solve.
+    pub(super) after: Counters,
     /// Seconds for the preconditioner and all candidates before it or after it, and for the solver.
     pub(super) setup: f64,
     pub(super) solve: f64,
@@ -179,12 +181,14 @@ fn attempt<T: Field>(
         [b] => vec![method.solve(a, b, options)?],
         columns => KrylovSolver::new(method, a, options).solve_many(columns)?,
     };
+    let solve = begin.elapsed().as_secs_f64();
     Ok(Solved {
         candidate,
         solutions,
         before,
+        after: runtime.counters(),
         setup: 0.0,
-        solve: begin.elapsed().as_secs_f64(),
+        solve,
         tried: Vec::new(),
     })
 }

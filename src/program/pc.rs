@@ -69,9 +69,17 @@ const NAMES: [&str; 17] = [
 ];
 
 impl Pc {
-    /// Whether it sweeps one way only, so that it is not symmetric where the matrix is.
-    pub(super) fn is_forward(&self) -> bool {
-        matches!(&self.kind, Kind::Sor(options) if options.sweep != SorSweep::Symmetric)
+    /// What it is, if it is not symmetric where the matrix is, and what to try instead.
+    pub(super) fn symmetric_instead(&self) -> Option<(&'static str, &'static str)> {
+        match &self.kind {
+            Kind::Sor(options) if options.sweep != SorSweep::Symmetric => {
+                Some(("sor", "--pc ssor"))
+            }
+            Kind::Schwarz(options) if options.restricted => {
+                Some(("restricted schwarz", "--solver gmres"))
+            }
+            _ => None,
+        }
     }
 
     /// What a word of the command line means.

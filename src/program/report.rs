@@ -105,15 +105,14 @@ impl Column {
 }
 
 impl Totals {
-    /// What one rank has counted since the counters were `before`.
+    /// What one rank has counted from `before` to `counters`.
     pub(super) fn of_rank<T: Field>(
         a: &Csr<T>,
         solutions: &[Solution<T>],
         (setup_s, solve_s): (f64, f64),
         runtime: &Runtime,
-        before: &Counters,
+        (before, counters): (&Counters, &Counters),
     ) -> Self {
-        let counters = runtime.counters();
         let column = |solution: &Solution<T>| Column {
             reason: solution.reason,
             iterations: solution.iterations,
@@ -444,13 +443,15 @@ impl Report<'_> {
                 false => "the matrix is singular, and no x makes |b - A x| smaller for this b",
             }
             .to_owned(),
-            StopReason::IterationLimit if solver.method().is_for_definite() && pc.is_forward() => {
-                format!(
-                    "sor is not symmetric, as {} needs; try --pc ssor",
-                    solver.name()
-                )
-            }
             StopReason::IterationLimit => {
+                if let Some((name, instead)) = pc.symmetric_instead()
+                    && solver.method().is_for_definite()
+                {
+                    let needs = solver.name();
+                    return Some(format!(
+                        "{name} is not symmetric, as {needs} needs; try {instead}"
+                    ));
+                }
                 let limit = format!("{auto}a larger --max-iter, {other}");
                 if !solver.method().is_for_definite() {
                     return Some(format!("try {limit}"));

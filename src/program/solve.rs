@@ -229,7 +229,13 @@ fn on_rank<T: Field + Add<Output = T>>(
     )?;
     drop(progress.take());
     let times = (assembly + solved.setup, solved.solve);
-    let totals = Totals::of_rank(&a, &solved.solutions, times, runtime, &solved.before);
+    let totals = Totals::of_rank(
+        &a,
+        &solved.solutions,
+        times,
+        runtime,
+        (&solved.before, &solved.after),
+    );
     let totals = totals.with_balance(balance);
     let profile = runtime.profile();
     let Solved {

@@ -12,7 +12,12 @@ pub(super) struct Turns(Vec<Complex<f64>>);
 impl Turns {
     pub(super) fn new(n: usize) -> Self {
         let angle = |k: usize| -2.0 * PI * (k as f64 / n as f64);
-        Self((0..=n / 2).map(|k| Complex::cis(angle(k))).collect())
+        let mut turns: Vec<_> = (0..=n / 2).map(|k| Complex::cis(angle(k))).collect();
+        // A half turn, exactly: so the element of the highest frequency is real.
+        if let Some(half) = turns.last_mut().filter(|_| n > 1) {
+            *half = Complex::new(-1.0, 0.0);
+        }
+        Self(turns)
     }
 
     /// Element `k` of the transform of `n` real numbers, from the transform of the `n / 2` complex
@@ -20,7 +25,8 @@ impl Turns {
     pub(super) fn parted(&self, z: &[Complex<f64>], k: usize) -> Complex<f64> {
         let m = z.len();
         let (a, b) = (z[k % m], z[(m - k) % m].conj());
-        let (even, odd) = ((a + b) * 0.5, (a - b) * 0.5);
+        let (a, b) = (a * 0.5, b * 0.5);
+        let (even, odd) = (a + b, a - b);
         even + self.0[k] * Complex::new(odd.im, -odd.re)
     }
 
@@ -29,7 +35,8 @@ impl Turns {
     pub(super) fn joined(&self, y: impl Fn(usize) -> Complex<f64>, k: usize) -> Complex<f64> {
         let m = self.0.len() - 1;
         let (a, b) = (y(k), y(m - k).conj());
-        let (even, odd) = ((a + b) * 0.5, (a - b) * 0.5 * self.0[k].conj());
+        let (a, b) = (a * 0.5, b * 0.5);
+        let (even, odd) = (a + b, (a - b) * self.0[k].conj());
         even + Complex::new(-odd.im, odd.re)
     }
 }

@@ -3,6 +3,7 @@
 use crate::Bits;
 use num_complex::Complex;
 use sparsefuse_dense::{Array, Error, Numeric, Vector, step};
+use sparsefuse_runtime::{Config, Runtime};
 use sparsefuse_testing::{bits, everywhere};
 
 /// Numbers that round when they are added, so that the order shows.
@@ -144,4 +145,52 @@ fn products_of_what_failed() -> Result<(), Error> {
     assert!(a.matmul(&bad).to_vec().is_err());
     assert_eq!(a.matmul(&a).shape(), [2, 2]);
     Ok(())
+}
+
+/// Factors whose axes of length 1 stand for all products along them.
+#[test]
+fn products_share_matrices() {
+    let shapes: [[[usize; 4]; 2]; 5] = [
+        [[1, 1, 4, 5], [3, 2, 5, 6]],
+        [[3, 1, 4, 5], [3, 2, 5, 6]],
+        [[1, 2, 4, 5], [3, 1, 5, 6]],
+        [[3, 2, 4, 5], [1, 2, 5, 6]],
+        [[70, 1, 4, 5], [1, 3, 5, 2]],
+    ];
+    for [of_a, of_b] in shapes {
+        let flat = |[_, p, q, r]: [usize; 4], [i, j, k, l]: [usize; 4]| {
+            element::<f64>(((i * p + j) * q + k) * r + l)
+        };
+        let place = |of: [usize; 4], i: usize, j: usize| [i.min(of[0] - 1), j.min(of[1] - 1)];
+        let mut expected = Vec::new();
+        for (i, j) in (0..of_a[0].max(of_b[0])).flat_map(|i| (0..of_a[1].max(of_b[1])).map(move |j| (i, j))) {
+            let ([ai, aj], [bi, bj]) = (place(of_a, i, j), place(of_b, i, j));
+            expected.extend(chain(
+                [of_a[2], of_b[3], of_a[3]],
+                |row, k| flat(of_a, [ai, aj, row, k]),
+                |k, column| flat(of_b, [bi, bj, k, column]),
+            ));
+        }
+        let found = everywhere(|| {
+            let a = Array::<f64, 4>::from_fn(of_a, |at| flat(of_a, at));
+            let b = Array::<f64, 4>::from_fn(of_b, |at| flat(of_b, at));
+            a.matmul(&b).bits()
+        });
+        assert_eq!(found, bits(&expected), "{of_a:?} {of_b:?}");
+    }
+}
+
+/// One left matrix is not copied for each product.
+#[test]
+fn a_shared_matrix_takes_its_own_memory() -> Result<(), Error> {
+    let config = Config {
+        memory_limit: Some(12 << 20),
+        ..Config::default()
+    };
+    Runtime::new(config)?.enter(|| {
+        let a = Array::<f64, 3>::ones([1, 300, 300]);
+        let b = Array::<f64, 3>::ones([400, 300, 1]);
+        assert_eq!(a.matmul(&b).sum().get()?, 300.0 * 300.0 * 400.0);
+        Ok(())
+    })
 }

@@ -185,3 +185,44 @@ fn they_fuse() {
     });
     assert_eq!(used.unwrap(), [0, 1]);
 }
+
+/// Results that have other rows than what is gathered from.
+#[test]
+fn columns_and_single_elements_stay_as_they_are() {
+    everywhere(|| {
+        let at = Vector::from_vec(vec![0_i64, 3, -1]);
+        let column = Array::<f64, 2>::from_fn([5, 1], |[row, _]| row as f64);
+        let zeros = Vector::from_vec(vec![0_i64; 3]);
+        let one = Array::<f64, 2>::full([1, 1], 7.0);
+        for _ in 0..ROUNDS {
+            assert_eq!(column.take(&at).to_vec()?, [0.0, 3.0, 4.0]);
+            assert_eq!(one.take(&zeros).to_vec()?, [7.0; 3]);
+            let wide = one.take_axis(1, &zeros);
+            assert_eq!((wide.shape(), wide.to_vec()?), ([1, 3], vec![7.0; 3]));
+            let tall = one.take_axis(0, &zeros);
+            assert_eq!((tall.shape(), tall.to_vec()?), ([3, 1], vec![7.0; 3]));
+        }
+        Ok(())
+    });
+}
+
+/// Rounds that are done again change indices in place, by which others gather between them.
+#[test]
+fn rounds_that_write_indices_change_what_is_gathered() {
+    everywhere(|| {
+        let x = Vector::from_vec((0..100).map(f64::from).collect());
+        let mut at = Vector::<i64>::from_vec((0..10).collect());
+        let mut rounds = Rounds::new();
+        for number in 1..=3 * ROUNDS {
+            Runtime::current().flush();
+            rounds.run(&mut at, |at| {
+                at.update_slice(0..5, |slice| slice + 1);
+                Ok::<(), Error>(())
+            })?;
+            let taken = x.take(&at).to_vec()?;
+            assert_eq!(taken[0], number as f64, "round {number}");
+            assert_eq!(taken[9], 9.0);
+        }
+        Ok(())
+    });
+}

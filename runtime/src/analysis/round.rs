@@ -185,10 +185,14 @@ impl Round {
             let store = store(slot);
             let word = window.serial << 32 | number as u64;
             store.window_slot.store(word, Ordering::Relaxed);
-            window.stores.push(store);
             window.initial.push(slot.initial);
             window.around.push(slot.around);
             window.written.push(slot.is_written);
+            if slot.is_written {
+                // As [`Window::push`] does.
+                store.forget_gathers();
+            }
+            window.stores.push(store);
         }
         for (body, args, params) in &self.tasks {
             let body = window.number(body);

@@ -7,6 +7,7 @@
 use super::block::{Products, norms, without};
 use super::mass::Inner;
 use crate::operator::{LinearOperator, check_same_runtime};
+use crate::powers::vector_near_one;
 use num_complex::Complex;
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::{Field, Real};
@@ -40,7 +41,7 @@ pub(super) fn start<T: Field>(
         (Some(v0), runtime) => {
             let expected = "a matrix of the runtime of v0";
             check_same_runtime(op, expected, v0.runtime(), runtime)?;
-            v0.clone()
+            vector_near_one(v0)?
         }
         (None, Some(runtime)) => runtime.enter(random),
         (None, None) => random(),

@@ -23,6 +23,7 @@ use super::hermitian::{Coefficients, combination, orthonormalise, unit};
 use super::{Eigen, check_hermitian, scale};
 use crate::operator::check_square;
 use crate::operator::{LinearOperator, check_same_runtime};
+use crate::powers::vector_near_one;
 use crate::solution::StopReason;
 use num_complex::Complex;
 use sparsefuse_dense::Vector;
@@ -248,10 +249,16 @@ impl<'a, 'o, T: Field> Search<'a, 'o, T> {
     ) -> Result<Self, Error> {
         let mass = options.mass;
         // Twice, since nothing measures what the first time leaves.
-        let constraints = orthonormal(options.constraints, &[], &[], mass)?;
+        let scaled = |given: &[Vector<T>]| {
+            given
+                .iter()
+                .map(vector_near_one)
+                .collect::<Result<Vec<_>, _>>()
+        };
+        let constraints = orthonormal(&scaled(options.constraints)?, &[], &[], mass)?;
         let constraints = orthonormal(&constraints, &[], &[], mass)?;
         let constraint_images = mass_images(mass, &constraints)?;
-        let x = orthonormal(start, &constraints, &constraint_images, mass)?;
+        let x = orthonormal(&scaled(start)?, &constraints, &constraint_images, mass)?;
         for (found, given) in [(&constraints, options.constraints), (&x, start)] {
             if found.len() < given.len() {
                 for (number, x) in given.iter().enumerate() {

@@ -80,6 +80,7 @@ pub(super) async fn iterate<T: Field>(
             (r.dot(&z), [z])
         }
     };
+    stopping.save_anew((x, &r), &rho, [&p])?;
     let mut step = Step {
         x,
         z: r.clone(),

@@ -61,6 +61,7 @@ pub(super) async fn iterate<T: Field>(
         Some(saved) => saved,
         None => (r.dot(&r), [r.clone(), r.clone(), r.clone()]),
     };
+    stopping.save_anew((x, &r), &rho, [&shadow, &u, &p])?;
     let mut step = Step {
         x,
         squares: r.sum_of_squares(),

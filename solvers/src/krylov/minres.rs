@@ -228,8 +228,11 @@ impl Rotations {
     /// *MINRES-QLP* (2011), section 3.
     fn gradient(&self, delta: f64, gamma_next: f64) -> f64 {
         let above = self.c[1] * delta - self.c[0] * self.s[1] * self.gamma[1];
-        let largest = self.largest.max(delta.abs()).max(gamma_next);
-        length(above, self.c[1] * gamma_next) / largest
+        match self.largest.max(delta.abs()).max(gamma_next) {
+            // A r = 0 from the beginning.
+            0.0 => 0.0,
+            largest => length(above, self.c[1] * gamma_next) / largest,
+        }
     }
 
     /// Takes the next entries of the matrix; nothing if it is singular and grows no further.

@@ -47,6 +47,8 @@ pub(super) struct Stopping<'p, 'o, T> {
     last_true: f64,
     /// The residual's norm of the x that the method has stopped with, if that was a claim.
     last_claimed: Option<f64>,
+    /// Whether the last iteration at the limit ended with a claim that was not true.
+    ends_anew: bool,
     /// If a claim reduced the true residual by less than to this part of the last one, the method
     /// stagnates.
     most_left: f64,
@@ -164,6 +166,7 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
             iterations: state.iterations,
             last_true: state.last_true,
             last_claimed: None,
+            ends_anew: false,
             most_left: 0.5,
             history: state.history,
             restarted_at: state.iterations,
@@ -258,13 +261,25 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         }
         self.last_true = found.norm;
         self.last_claimed = None;
-        if !self.is_at_limit() {
-            return Err(End::Restart(found.vector(self.a, (&self.b, x))?));
+        // At the limit, what the next iteration would begin with is saved.
+        self.ends_anew = self.is_at_limit();
+        if self.ends_anew && self.options.checkpoint.is_none() {
+            return Err(StopReason::IterationLimit.into());
         }
-        match self.options.checkpoint {
-            // The iteration goes on to its end, where it is saved.
-            Some(_) => Ok(()),
-            None => Err(StopReason::IterationLimit.into()),
+        Err(End::Restart(found.vector(self.a, (&self.b, x))?))
+    }
+
+    /// As [`Stopping::save`], before the first iteration: where the last one at the limit ended
+    /// with a claim that was not true, the next one begins anew.
+    pub(super) fn save_anew<const N: usize>(
+        &mut self,
+        (x, r): (&Vector<T>, &Vector<T>),
+        rho: &Scalar<T>,
+        others: [&Vector<T>; N],
+    ) -> Result<(), End<T>> {
+        match self.ends_anew {
+            true => self.save((x, r), rho, others),
+            false => Ok(()),
         }
     }
 

@@ -77,7 +77,7 @@ impl<T: Field> LocalFactors<T> {
             let rest = entries.fold(x[row], |rest, (column, entry)| {
                 rest - entry * x[column as usize]
             });
-            x[row] = rest / pivots[row];
+            x[row] = rest.over(pivots[row]);
         }
     }
 }

@@ -344,7 +344,7 @@ impl<T: Field> Work<'_, T> {
             return Some(Pivot { row, value });
         }
         pivots.push(value);
-        inverse.push(T::ONE / value);
+        inverse.push(T::ONE.over(value));
         None
     }
 

@@ -201,9 +201,15 @@ impl<T: Field> GridSetup<T> {
         stencil: Option<Stencil>,
     ) -> Result<&Step<T>, Error> {
         if let Some(known) = self.steps.get(level) {
-            let (coarse, _) = self.coarse_matrix(level, a, stencil, known.transfers())?;
+            let (coarse, stencil) = self.coarse_matrix(level, a, stencil, known.transfers())?;
+            let has_structure = coarse.has_structure_of(&known.coarse)?;
             let known = &mut self.steps[level];
-            known.coarse = known.coarse.with_values(coarse.values().clone())?;
+            if has_structure {
+                known.coarse = known.coarse.with_values(coarse.values().clone())?;
+            } else {
+                // A discretisation may leave out other entries than before.
+                (known.coarse, known.stencil) = (coarse, stencil);
+            }
             return Ok(known);
         }
         let along = match (self.options.coarsening, stencil) {

@@ -47,7 +47,7 @@ use self::cycle::Hierarchy;
 use self::geometric::GridSetup;
 use crate::krylov::richardson_with;
 use crate::operator::{LinearOperator, check_finite};
-use crate::powers::{near_one, times_power};
+use crate::powers::{near_one, times_power, vector_near_one};
 use crate::preconditioners::{Preconditioner, check_update};
 use crate::solution::{Options, Solution};
 use sparsefuse_dense::Vector;
@@ -188,7 +188,8 @@ impl<T: Field> Multigrid<T> {
         check(&options.cycle)?;
         check_finite(OP, a)?;
         let (near_one, power) = near_one(a)?;
-        let setup = AggregationSetup::new(&near_one, near_nullspace, options)?;
+        let scaled: Result<Vec<_>, Error> = near_nullspace.iter().map(vector_near_one).collect();
+        let setup = AggregationSetup::new(&near_one, &scaled?, options)?;
         Self::made(a, (near_one, power), Setup::Aggregation(setup))
     }
 

@@ -221,9 +221,7 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
                     return Ok(None);
                 }
                 let system = Differences {
-                    size: y.norm2()
-                        + (&slope * T::from_f64(c)).norm2()
-                        + real::<T>(rhs.atol * (y.len() as f64).sqrt()),
+                    size: y.norm_inf() + (&slope * T::from_f64(c)).norm_inf() + real::<T>(rhs.atol),
                     at: RefCell::new(rhs),
                     t,
                     y,
@@ -252,7 +250,8 @@ struct Differences<'d, 'r, T: Field, const D: usize> {
     y: &'d Array<T, D>,
     slope: Array<T, D>,
     c: f64,
-    /// About the size of the state, or of its change, or of what counts of either.
+    /// About the largest element of the state, or of its change, or of what counts of either: sums
+    /// of squares may be out of range.
     size: Scalar<T::Real>,
 }
 
@@ -264,7 +263,7 @@ impl<T: Field, const D: usize> LinearOperator<T> for Differences<'_, '_, T, D> {
     fn apply(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
         // Half of the digits for the difference, half for what is not linear in it.
         let half = T::Real::from_f64(T::Real::EPSILON.to_f64().sqrt());
-        let length = x.norm2();
+        let length = x.norm_inf();
         let step = (&self.size * half).ratio(&length).cast::<T>();
         let back = length.ratio(&(&self.size * half)).cast::<T>();
         let x = x.reshape(self.y.shape())?;

@@ -253,7 +253,7 @@ fn invert<T: Field>(a: &mut [T], n: usize, pivots: &mut Vec<usize>) -> Result<()
         }
         let (above, rest) = a.split_at_mut(k * n);
         let (pivot_row, below) = rest.split_at_mut(n);
-        let scale = T::ONE / pivot_row[k];
+        let scale = T::ONE.over(pivot_row[k]);
         pivot_row.iter_mut().for_each(|x| *x = *x * scale);
         // What stands in column k from here on is the column of the inverse.
         pivot_row[k] = scale;

@@ -37,9 +37,14 @@ impl Coloring {
         };
         let both = layout.runtime().agree(both())?;
         let chain = Chain::new(&layout, Sweep::Forward, &both)?;
-        let before = chain.exchange().receive(layout.runtime())?;
-        let of_rows = greedy(&layout, (chain.needed(), &before), [&rows, &columns])?;
-        chain.exchange().send(layout.runtime(), Ok(&of_rows[..]))?;
+        // A rank that fails tells those behind it, too.
+        let before = chain.exchange().receive(layout.runtime());
+        let of_rows =
+            before.and_then(|before| greedy(&layout, (chain.needed(), &before), [&rows, &columns]));
+        let known = of_rows.as_deref().map_err(Clone::clone);
+        let sent = chain.exchange().send(layout.runtime(), known);
+        let of_rows = of_rows.and_then(|of_rows| sent.map(|()| of_rows));
+        let of_rows = layout.runtime().agree(of_rows)?;
         let most = of_rows.iter().map(|&color| color + 1).max().unwrap_or(0);
         let most = layout.runtime().all_gather(&[most])?.concat();
         Ok(Self {

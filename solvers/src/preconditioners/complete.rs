@@ -202,7 +202,7 @@ impl<E: Number> Factors<E> {
                 cholesky(&Arc::new(symbolic.map_err(refused)?), matrix)?
             }
         };
-        Self::checked(Arc::new(structure), values)
+        Self::checked(Arc::new(structure), values, entries)
     }
 
     fn with_values(&self, entries: &[E]) -> Result<Self, Error> {
@@ -211,21 +211,36 @@ impl<E: Number> Factors<E> {
             Values::Lu(symbolic, _) => lu(symbolic, matrix)?,
             Values::Cholesky(symbolic, _) => cholesky(symbolic, matrix)?,
         };
-        Self::checked(Arc::clone(&self.structure), values)
+        Self::checked(Arc::clone(&self.structure), values, entries)
     }
 
-    /// Refuses factors with a pivot of 0, by which faer divides: no solution is finite.
+    /// Refuses factors with a pivot of 0, by which faer divides: no solution is finite. Of a matrix
+    /// with large elements in its inverse some are not either, but that for A 1 is.
     fn checked(
         structure: Arc<SymbolicSparseColMat<usize>>,
         values: Values<E>,
+        entries: &[E],
     ) -> Result<Self, Error> {
         let factors = Self { structure, values };
         let ones = try_collect(repeat_n(E::one(), factors.structure.nrows()))?;
-        let x = factors.solve(&ones, System::Plain)?;
-        if x.iter().all(|x| x.is_finite()) {
+        let has_solution = |b: &[E]| {
+            let x = factors.solve(b, System::Plain)?;
+            Ok::<bool, Error>(x.iter().all(|x| x.is_finite()))
+        };
+        if has_solution(&ones)? || has_solution(&factors.row_sums(entries)?)? {
             return Ok(factors);
         }
         Err(Error::argument(OP, NONSINGULAR, "one with a pivot of 0"))
+    }
+
+    /// The sums of the rows of the matrix.
+    fn row_sums(&self, entries: &[E]) -> Result<Vec<E>, Error> {
+        let ends = self.structure.col_ptr().windows(2);
+        // The columns of the transpose.
+        try_collect(ends.map(|ends| {
+            let row = entries[ends[0]..ends[1]].iter();
+            row.fold(E::zero(), |sum, &entry| sum + entry)
+        }))
     }
 
     fn solve(&self, b: &[E], system: System) -> Result<Vec<E>, Error> {

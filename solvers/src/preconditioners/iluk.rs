@@ -129,12 +129,17 @@ impl<T: Field> Preconditioner<T> for Iluk<T> {
 
 /// The pattern with fill: the symbolic phase, row by row.
 fn filled<T: Field>(layout: &RowLayout, rows: Rows<'_, T>, k: u32) -> Result<Pattern, Error> {
-    let mut upper = UpperRows::<u32>::receive(layout)?;
+    let mut upper = match UpperRows::<u32>::receive(layout) {
+        Ok(upper) => upper,
+        Err(cause) => return layout.runtime().agree(Err(cause)),
+    };
     let pattern = filled_after(&mut upper, layout, rows, k);
     // Ranks behind one that has no memory go on with rows that are empty, and then fail too.
     upper.end_rows(layout.rows().end);
-    upper.hand_on(layout)?;
-    layout.runtime().agree(pattern)
+    let handed_on = upper.hand_on(layout);
+    layout
+        .runtime()
+        .agree(pattern.and_then(|pattern| handed_on.map(|()| pattern)))
 }
 
 /// The rows of this rank behind those that are finished. Of these, `upper` has the entries of

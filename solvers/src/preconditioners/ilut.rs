@@ -302,7 +302,7 @@ impl<T: Field> Row<T> {
                 self.clear(column);
                 continue;
             }
-            let factor = value / pivot;
+            let factor = value.over(pivot);
             for (&column, &value) in columns.iter().zip(values).skip(1) {
                 self.add(column, -(factor * value));
             }
@@ -336,7 +336,7 @@ impl<T: Field> Row<T> {
         lower.end_row();
         let pivot = std::mem::replace(&mut self.values[row], T::ZERO);
         pivots.push(pivot);
-        inverse.push(T::ONE / pivot);
+        inverse.push(T::ONE.over(pivot));
         finished.push(row as u32, pivot);
         let columns = std::mem::take(&mut self.upper);
         let columns = self.largest(columns, limit, fill);

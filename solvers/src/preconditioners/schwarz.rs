@@ -250,7 +250,7 @@ impl<T: Field> Block<T> {
             0..set.len()
         };
         let places = try_collect(set.iter().map(place))?;
-        let (block, entries) = submatrix(&set, &places, rows)?;
+        let (block, entries) = submatrix(&set, &places, rows, options.solve)?;
         Ok(Self {
             factors: Arc::new(Factors::new(block, &set, options.solve)?),
             rows: set,
@@ -282,7 +282,10 @@ fn submatrix<T: Field>(
     set: &[u32],
     places: &[u32],
     rows: &LocalRows<T>,
+    solve: BlockSolve,
 ) -> Result<(LocalRows<T>, Vec<usize>), Error> {
+    // L U with pivots needs no diagonal.
+    let needs_diagonal = matches!(solve, BlockSolve::Ilu0);
     let of_place = |&place: &u32| {
         let place = place as usize;
         rows.pos[place] as usize..rows.pos[place + 1] as usize
@@ -291,7 +294,7 @@ fn submatrix<T: Field>(
     let mut block = LocalRows::try_with_capacity(set.len(), most)?;
     let mut entries = reserve(most)?;
     for (&row, of_row) in set.iter().zip(places.iter().map(of_place)) {
-        if rows.crd[of_row.clone()].binary_search(&row).is_err() {
+        if needs_diagonal && rows.crd[of_row.clone()].binary_search(&row).is_err() {
             let expected = format!("a diagonal entry in row {row}");
             return Err(Error::argument(OP, expected, "none"));
         }

@@ -326,7 +326,7 @@ fn divided<T: Field>(
         };
         let entry = &mut vals[entries.start + place];
         let before = *entry;
-        *entry = before / T::from_f64(omega);
+        *entry = before.over(T::from_f64(omega));
         before
     };
     let diagonal = try_collect(layout.rows().enumerate().map(divide));
@@ -399,7 +399,7 @@ fn scales<T: Field>(own: Range<usize>, rows: &LocalRows<T>, omega: f64) -> Resul
         let entries = rows.pos[number] as usize..rows.pos[number + 1] as usize;
         let found = rows.crd[entries.clone()].binary_search(&(row as u32));
         match found.map(|place| rows.vals[entries.start + place]) {
-            Ok(value) if value != T::ZERO => Ok(T::from_f64(omega) / value),
+            Ok(value) if value != T::ZERO => Ok(T::from_f64(omega).over(value)),
             found => {
                 let expected = format!("a diagonal entry other than 0 in row {row}");
                 let found = found.map_or("none".to_owned(), |value| value.to_string());

@@ -521,3 +521,21 @@ fn jacobians_that_are_not_finite() {
     let refused = integrate(-1.0).unwrap_err().to_string();
     assert!(refused.contains("finite at the begin"), "{refused}");
 }
+
+/// States whose squares are out of range, with Jacobians by differences.
+#[test]
+fn differences_of_large_and_small_states() {
+    for scale in [1e-30_f32, 1.0, 1e20, 1e30] {
+        let options = IvpOptions {
+            scheme: Scheme::Bdf,
+            atol: 1e-6 * f64::from(scale),
+            ..IvpOptions::default()
+        };
+        let begin = Vector::full([4], scale);
+        let solved = solve_ivp(|_, y: &Vector<f32>| Ok(y * -1.0), (0.0, 1.0), &begin, options);
+        let solved = solved.unwrap();
+        assert_eq!(solved.end, IvpEnd::Reached, "{scale:e}");
+        let error = (solved.y.to_vec().unwrap()[0] / scale - (-1f32).exp()).abs();
+        assert!(error < 1e-2, "{scale:e}: {error:e}");
+    }
+}

@@ -6,7 +6,7 @@ use super::ghosts::Ghosts;
 use crate::local::rows::{LocalRows, Rows};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{Error, Local, Partition, Runtime, StoreHandle, try_collect};
+use sparsefuse_runtime::{Error, Exchange, Local, Partition, Runtime, StoreHandle, try_collect};
 use std::ops::Range;
 
 /// The rows of a matrix that this rank holds.
@@ -49,8 +49,7 @@ impl<T: Element> OwnRows<T> {
         let vals = if vals.partition() == crd.partition() {
             Values::Stored(vals)
         } else {
-            let all = runtime.agree(runtime.read::<T>(values.store(), None))?;
-            Values::BroughtBack(runtime.agree(try_collect(all[entries].iter().copied()))?)
+            Values::BroughtBack(brought_back(runtime, &vals, entries)?)
         };
         let rows = pos.rows();
         Ok(Self {
@@ -144,4 +143,21 @@ impl<T: Element> HeldRows<T> {
             Self::Fetched(rows) => rows.as_rows(),
         }
     }
+}
+
+/// Elements of a vector for the rows that this rank holds, from the ranks that hold them. Every
+/// rank asks for its own.
+fn brought_back<T: Element>(
+    runtime: &Runtime,
+    held: &Local<T>,
+    wanted: Range<usize>,
+) -> Result<Vec<T>, Error> {
+    let Some(cuts) = runtime.cuts(held.partition()) else {
+        // Every rank has them all.
+        return runtime.agree(try_collect(held[wanted].iter().copied()));
+    };
+    let all = runtime.all_gather(&[wanted.start as u64, wanted.end as u64])?;
+    let of_rank = |rank: usize| all[rank][0] as usize..all[rank][1] as usize;
+    let way = runtime.agree(Exchange::to_ranges(runtime.rank(), &cuts, of_rank))?;
+    way.run(runtime, held)
 }

@@ -55,8 +55,9 @@ impl<T: Element> Rows<'_, T> {
         let counts = try_collect((0..self.len()).map(|row| part(row).len() as u64));
         rows.send(messages, counts.as_deref().map_err(Clone::clone))?;
         let entries = rows.of_runs(part, |_| 0..0);
-        entries.send(messages, Ok(self.crd))?;
-        entries.send(messages, Ok(self.vals))
+        // Both are sent, and taken, where one fails too: what comes next is another message.
+        let sent = entries.send(messages, Ok(self.crd));
+        entries.send(messages, Ok(self.vals)).and(sent)
     }
 }
 
@@ -69,7 +70,8 @@ impl<T: Element> LocalRows<T> {
     pub fn receive(messages: &impl Messages, rows: &Exchange) -> Result<Self, Error> {
         let pos = positions(&rows.receive::<u64>(messages)?)?;
         let entries = rows.of_runs(|_| 0..0, |row| pos[row] as usize..pos[row + 1] as usize);
-        let (crd, vals) = (entries.receive(messages)?, entries.receive(messages)?);
+        let (crd, vals) = (entries.receive(messages), entries.receive(messages));
+        let (crd, vals) = (crd?, vals?);
         Ok(Self { pos, crd, vals })
     }
 }

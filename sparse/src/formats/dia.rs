@@ -142,9 +142,15 @@ impl<T: Numeric> Dia<T> {
             let found = format!("{} elements", data.len());
             return Err(Error::argument("from_scipy", expected, found));
         }
-        let mut order: Vec<usize> = (0..offsets.len()).collect();
+        let whole = Diagonals {
+            n_rows,
+            n_cols,
+            offsets: &[],
+        };
+        let is_inside = |number: &usize| !whole.rows_of(offsets[*number]).is_empty();
+        let mut order: Vec<usize> = (0..offsets.len()).filter(is_inside).collect();
         order.sort_by_key(|&number| offsets[number]);
-        let sorted: Vec<i64> = order.iter().map(|&number| offsets[number]).collect();
+        let sorted = order.iter().map(|&number| offsets[number]).collect();
         let sorted = checked("from_scipy", (n_rows, n_cols), sorted)?;
         let columns = sorted.clone();
         Self::made(n_rows, n_cols, sorted, |row, diagonal| {

@@ -216,6 +216,8 @@ struct Through {
     /// The pieces of the task, where these decide which rows it reaches.
     launch: Launch,
     is_local: bool,
+    /// Whether these are the ranges or the indices of a structure.
+    is_of_structure: bool,
 }
 
 impl Through {
@@ -382,6 +384,11 @@ fn uses(task: &Solved<'_>) -> impl Iterator<Item = (Privilege, u32, Through)> {
                 | ArgKind::Structure => Launch::Any,
             },
             is_local: task.local.get(number).is_some_and(|&is_local| is_local),
+            is_of_structure: match declared.access {
+                Access::Ranges => true,
+                Access::Within { .. } => task.body.kind(number) == ArgKind::Structure,
+                _ => false,
+            },
         };
         (declared.privilege, arg.slot, through)
     })
@@ -419,8 +426,14 @@ fn has_structures(body: &Body) -> bool {
 
 /// Rule 2: what was written through a partition is read or written later only through it, or where
 /// each rank reaches what it has written itself, or gathered after the one exchange that a group
-/// has, or where each rank can compute what it reads of its neighbours' rows.
+/// has, or where each rank can compute what it reads of its neighbours' rows. Structures are there
+/// before a group begins: their local forms are made, or found, before it runs.
 fn true_dependence(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
+    for (_, slot, through) in uses(task) {
+        if through.is_of_structure && open.uses[slot as usize].written.is_some() {
+            return Err(Refusal::TrueDependence { slot });
+        }
+    }
     if open.has_one_piece(task) {
         return Ok(());
     }
@@ -452,8 +465,15 @@ fn true_dependence(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
 }
 
 /// Rule 3: what was read through a partition is written later only through it, or where it was read
-/// row by row: what a rank needs of other ranks has travelled before the group.
+/// row by row: what a rank needs of other ranks has travelled before the group. A structure is not
+/// written: its local form is kept until a later group writes it.
 fn anti_dependence(open: &Open, task: &Solved<'_>) -> Result<(), Refusal> {
+    for (privilege, slot, _) in uses(task) {
+        let mut reads = open.uses[slot as usize].read.iter();
+        if privilege != Privilege::Read && reads.any(|read| read.is_of_structure) {
+            return Err(Refusal::AntiDependence { slot });
+        }
+    }
     if open.has_one_piece(task) {
         return Ok(());
     }

@@ -402,14 +402,14 @@ impl<T: Field> Smoothing<'_, T> {
                 // What the entry does to the near-nullspace, done by the diagonal.
                 let is_other = place != own && self.modes[own] != T::ZERO;
                 let share = match is_other {
-                    true => value * (self.modes[place] / self.modes[own]),
+                    true => value * (self.modes[place].over(self.modes[own])),
                     false => value,
                 };
                 diagonal = diagonal + share;
             }
             let factor = match diagonal == T::ZERO {
                 true => T::ZERO,
-                false => omega / diagonal,
+                false => omega.over(diagonal),
             };
             for value in &mut made.vals[start..] {
                 *value = *value * factor;
@@ -455,7 +455,7 @@ impl<T: Field> Smoothing<'_, T> {
         let is_zero = diagonal == T::ZERO;
         let factor = match is_zero {
             true => T::ZERO,
-            false => T::from_f64(-self.omega) / diagonal,
+            false => T::from_f64(-self.omega).over(diagonal),
         };
         let mut has_diagonal = false;
         for (column, weight) in weights.iter_mut() {

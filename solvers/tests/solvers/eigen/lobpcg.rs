@@ -208,3 +208,23 @@ fn not_to_converge_is_no_error() {
     assert_eq!(eigen.reason, StopReason::Stagnation);
     assert_eq!(eigen.values.len(), 2);
 }
+
+/// Vectors to begin with, and constraints, whose squares are out of range.
+#[test]
+fn begins_at_any_scale() {
+    let a = gallery::poisson2d::<f32>(16).unwrap();
+    let find = |scale: f32| {
+        let start = Vector::<f32>::random_normal([256], 0) * scale;
+        let constraint = Vector::<f32>::linspace(1.0, 2.0, 256) * scale;
+        let options = LobpcgOptions {
+            constraints: &[constraint],
+            ..LobpcgOptions::default()
+        };
+        lobpcg(&a, &[start], &options).unwrap().values
+    };
+    let expected = find(1.0);
+    for power in [-80, 80] {
+        let values = find(2f32.powi(power));
+        assert!((values[0] - expected[0]).abs() < 1e-4 * expected[0], "2^{power}");
+    }
+}

@@ -232,3 +232,15 @@ fn with_the_same_bits_everywhere() {
         Ok((bits, solution.residual_norm.to_bits(), solution.reason))
     });
 }
+
+/// In the first step already nothing is left of A r.
+#[test]
+fn minres_of_a_right_hand_side_in_the_nullspace() {
+    let a = Csr::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0, -1.0, -1.0, 1.0]).unwrap();
+    let zero = Csr::new(2, 2, vec![0, 1, 2], vec![0, 1], vec![0.0; 2]).unwrap();
+    for a in [a, zero] {
+        let solution = minres(&a, &Vector::ones([2])).unwrap();
+        assert_eq!(solution.reason, StopReason::LeastSquares);
+        assert_eq!(solution.x.to_vec().unwrap(), [0.0, 0.0]);
+    }
+}

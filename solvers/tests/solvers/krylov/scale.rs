@@ -7,7 +7,10 @@ use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Element, Field, Real};
 use sparsefuse_runtime::run_ranks;
 use sparsefuse_solvers::multigrid::Multigrid;
-use sparsefuse_solvers::preconditioners::{Ic0, Ilu0, Jacobi, Sor, SorOptions};
+use sparsefuse_solvers::preconditioners::{
+    AdditiveSchwarz, BlockJacobi, Ic0, Ilu0, Iluk, Ilut, IlutOptions, Jacobi, SchwarzOptions, Sor,
+    SorOptions,
+};
 use sparsefuse_solvers::{
     Error, LinearOperator, MatrixFree, Method, Nullspace, Options, Solution, StopReason,
     WithNullspace,
@@ -184,6 +187,33 @@ fn factorisations_over_the_whole_range() {
     let scales = both([-1000, -600, 600, 1000]);
     for pc in [Pc::Ilu, Pc::Ic, Pc::Ssor] {
         assert_eq!(refused::<f64>(pc, &scales), [], "{pc:?}");
+        assert_eq!(refused::<Complex<f64>>(pc, &scales), [], "{pc:?}");
+    }
+}
+
+/// Quotients of complex numbers whose squares are out of range.
+#[test]
+fn factors_of_large_and_small_complex_entries() {
+    for power in [-1000, -600, 0, 600, 1000] {
+        let a = matrix::<Complex<f64>>(power);
+        let b = rhs::<Complex<f64>>(power);
+        let applied = |m: &dyn LinearOperator<Complex<f64>>| {
+            let x = m.apply(&b).unwrap();
+            let residual = &b - &a * &x;
+            let ratio = residual.norm_inf().get().unwrap() / b.norm_inf().get().unwrap();
+            assert!(ratio < 1e-14, "2^{power}: {ratio:e}");
+        };
+        // Of a tridiagonal matrix they are complete.
+        applied(&Ilu0::new(&a).unwrap());
+        applied(&Ic0::new(&a).unwrap());
+        applied(&Iluk::new(&a, 1).unwrap());
+        applied(&Ilut::new(&a, IlutOptions::default()).unwrap());
+        applied(&BlockJacobi::new(&a, N).unwrap());
+        let one = SchwarzOptions {
+            blocks: Some(1),
+            ..SchwarzOptions::default()
+        };
+        applied(&AdditiveSchwarz::new(&a, one).unwrap());
     }
 }
 

@@ -244,3 +244,41 @@ fn thresholds_of_large_entries_are_finite() {
     let ilut = Ilut::new(&a, IlutOptions::default()).unwrap();
     assert!(ilut.local_entries() > 256);
 }
+
+/// The inverse of such a matrix has elements that are infinite, and the matrix is not singular.
+#[test]
+fn matrices_with_large_inverses_are_not_singular() {
+    let n = 1100;
+    let rows = |row: u32| {
+        let next = (row + 1 < n).then_some((row + 1, -2.0));
+        [(row, 1.0)].into_iter().chain(next).collect::<Vec<_>>()
+    };
+    let mut triplets = Triplets::new(n as usize, n as usize).unwrap();
+    for row in 0..n {
+        for (column, value) in rows(row) {
+            triplets.push(row as usize, column as usize, value).unwrap();
+        }
+    }
+    let a = Csr::from_triplets(&triplets).unwrap();
+    let mut first = vec![0.0; n as usize];
+    first[0] = 1.0;
+    let b = Vector::from_vec(first.clone());
+    assert_eq!(splu(&a).unwrap().apply(&b).unwrap().to_vec().unwrap(), first);
+    let singular = Csr::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0; 4]).unwrap();
+    let error = splu(&singular).unwrap_err().to_string();
+    assert!(error.ends_with("found one with a pivot of 0"), "{error}");
+}
+
+/// L U with pivots needs no diagonal.
+#[test]
+fn direct_blocks_need_no_diagonal() {
+    let a = Csr::new(2, 2, vec![0, 2, 3], vec![0, 1, 0], vec![1.0; 3]).unwrap();
+    let options = SchwarzOptions {
+        blocks: Some(1),
+        solve: BlockSolve::Direct,
+        ..SchwarzOptions::default()
+    };
+    let m = AdditiveSchwarz::new(&a, options).unwrap();
+    let b = Vector::from_vec(vec![3.0, 1.0]);
+    assert_eq!(m.apply(&b).unwrap().to_vec().unwrap(), [1.0, 2.0]);
+}

@@ -311,7 +311,9 @@ impl<T: Field> LocalTriangle<T> {
         let mut outer_rows = self.parts.outer_rows.iter().enumerate().peekable();
         let mut rows = LocalRows::with_capacity(n_rows, own.crd.len() + n_rows);
         for row in 0..n_rows {
-            let diagonal = inverse.get(row).map_or(T::ONE, |&inverse| T::ONE / inverse);
+            let diagonal = inverse
+                .get(row)
+                .map_or(T::ONE, |&inverse| T::ONE.over(inverse));
             let mut entries = vec![(first + row as u32, diagonal)];
             for k in own.pos[row] as usize..own.pos[row + 1] as usize {
                 entries.push((first + own.crd[k], own.vals[k]));

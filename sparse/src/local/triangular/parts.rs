@@ -155,7 +155,7 @@ pub(super) fn inverse<T: Field>(row: usize, found: Option<T>) -> Result<T, Error
         re.is_finite() && im.is_finite()
     };
     // A subnormal number has none; what is no number itself is passed on.
-    let inverse = found.map(|value| (T::ONE / value, !is_finite(value)));
+    let inverse = found.map(|value| (T::ONE.over(value), !is_finite(value)));
     match inverse {
         Some((inverse, is_passed_on)) if is_passed_on || is_finite(inverse) => Ok(inverse),
         _ => {
