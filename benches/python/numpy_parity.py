@@ -48,6 +48,8 @@ Arrays have up to four dimensions.
 - `quantile` of no element is an error, as in NumPy; `median` and `nan_quantile` of none are NaN, as in NumPy too.
 - Letters of `einsum` do not broadcast, only the axes of `...` of `einsum_all` do. A result without axes is an array of no dimensions.
 - `polyval` begins with the first coefficient, where NumPy adds it to `0 * x`: of an infinite `x` it is infinite or, if the polynomial is constant, that constant, where NumPy's is NaN.
+- `gradient_at` has NumPy's formula for any abscissas also where these are equally spaced, for which NumPy has a shorter one, without the middle element; that is `gradient`.
+- A whole number to a negative power is 0, or 1 or -1 of 1 and -1, where NumPy refuses it. `ravel_multi_index` counts negative indices from the end, where NumPy refuses them.
 - Text files, `np.loadtxt` and `np.savetxt`, are `Array::<f64, 2>::load_txt(path, &TextInput::default())?` and `a.save_txt(path, &TextOutput::default())?`, which writes as few digits as say which number it is.
 - Files of NumPy are read in either order of bytes (`<f8`, `>f8`) and of elements, and written little-endian, row by row.
 """

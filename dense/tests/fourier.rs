@@ -274,6 +274,9 @@ fn the_highest_frequency_is_real() {
         let y = x.rfft().to_vec().unwrap();
         assert_eq!(y[n / 2].im.to_bits(), 0, "{n}");
     }
-    let y = Vector::from_vec(vec![1e308, -1e308]).rfft().to_vec().unwrap();
+    let y = Vector::from_vec(vec![1e308, -1e308])
+        .rfft()
+        .to_vec()
+        .unwrap();
     assert_eq!(y[0], Complex::ZERO);
 }

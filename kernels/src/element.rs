@@ -254,6 +254,7 @@ pub trait Field:
     + Add<Output = Self>
     + Sub<Output = Self>
     + Mul<Output = Self>
+    + Div<Output = Self>
     + Neg<Output = Self>
 {
     /// The complex numbers of the same precision.
@@ -265,12 +266,12 @@ pub trait Field:
     /// Real and imaginary part.
     fn parts(self) -> (f64, f64);
     /// `self / other`, as tasks divide: of complex numbers too, no step is out of range unless the
-    /// quotient is.
+    /// quotient is. The operator `/` takes the square of the absolute value.
     fn over(self, other: Self) -> Self;
 }
 
 /// A real floating-point type: `f32` or `f64`.
-pub trait Real: Field<Real = Self> + PartialOrd + Div<Output = Self> {
+pub trait Real: Field<Real = Self> + PartialOrd {
     /// The distance from 1 to the next larger number.
     const EPSILON: Self;
     /// The value as `f64`, exactly.

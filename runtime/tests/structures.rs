@@ -780,7 +780,9 @@ fn structures_that_kernels_write_are_those_that_follow() {
     let indices: Vec<u32> = (0..N as u32).map(|i| i * 7 % N as u32).collect();
     let by = |indices: &[u32]| -> Vec<f64> { indices.iter().map(|&i| x[i as usize]).collect() };
     let mirrored: Vec<u32> = indices.iter().map(|i| N as u32 - 1 - i).collect();
-    let expected = [&indices, &mirrored, &mirrored, &indices].map(|indices| by(indices)).concat();
+    let expected = [&indices, &mirrored, &mirrored, &indices]
+        .map(|indices| by(indices))
+        .concat();
     for fusion in [true, false] {
         let config = Config {
             fusion,
@@ -789,7 +791,9 @@ fn structures_that_kernels_write_are_those_that_follow() {
         };
         let runtime = Runtime::new(config).unwrap();
         let ranges = (0..=N as u64).collect();
-        let ranges = runtime.store_from_vec(Shape::new(&[N + 1]), ranges).unwrap();
+        let ranges = runtime
+            .store_from_vec(Shape::new(&[N + 1]), ranges)
+            .unwrap();
         let shape = Shape::new(&[N]);
         let at = runtime.store_from_vec(shape, indices.clone()).unwrap();
         let of_x = runtime.store_from_vec(shape, x.clone()).unwrap();

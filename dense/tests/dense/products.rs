@@ -163,7 +163,9 @@ fn products_share_matrices() {
         };
         let place = |of: [usize; 4], i: usize, j: usize| [i.min(of[0] - 1), j.min(of[1] - 1)];
         let mut expected = Vec::new();
-        for (i, j) in (0..of_a[0].max(of_b[0])).flat_map(|i| (0..of_a[1].max(of_b[1])).map(move |j| (i, j))) {
+        for (i, j) in
+            (0..of_a[0].max(of_b[0])).flat_map(|i| (0..of_a[1].max(of_b[1])).map(move |j| (i, j)))
+        {
             let ([ai, aj], [bi, bj]) = (place(of_a, i, j), place(of_b, i, j));
             expected.extend(chain(
                 [of_a[2], of_b[3], of_a[3]],
@@ -184,7 +186,7 @@ fn products_share_matrices() {
 #[test]
 fn a_shared_matrix_takes_its_own_memory() -> Result<(), Error> {
     let config = Config {
-        memory_limit: Some(12 << 20),
+        memory_limit: 12 << 20,
         ..Config::default()
     };
     Runtime::new(config)?.enter(|| {

@@ -261,11 +261,7 @@ impl Twin {
     }
 
     fn printed(&self) -> Result<&Printed, &Refusal> {
-        let printed = self.printed.get_or_init(|| match self.worth {
-            Worth::Arithmetic(_) => self.print(&[]),
-            Worth::Memory(_) => self.print(&self.source.write_only),
-        });
-        printed.as_ref()
+        self.printed.get_or_init(|| self.print(&[])).as_ref()
     }
 
     fn print(&self, streamed: &[ArgId]) -> Result<Printed, Refusal> {
@@ -361,8 +357,12 @@ impl Twin {
         let arrays = printed.arrays.iter();
         let memories: Vec<_> = arrays.map(|&(arg, _)| args[arg as usize].memory).collect();
         let mut premise = Premise::of(run, &memories, is_general);
-        // Lines may begin within a cache line; the lanes of reductions begin with the first row.
-        if run.is_lined && run.is_large && printed.lanes.is_empty() {
+        let may_stream = match run.is_lined {
+            // Lines may begin within a cache line; the lanes of reductions begin with the first row.
+            true => printed.lanes.is_empty(),
+            false => matches!(self.worth, Worth::Memory(_)),
+        };
+        if run.is_large && may_stream {
             let arrays = printed.arrays.iter().zip(&premise.ways);
             let is_streamed = |arg: &ArgId| self.source.write_only.contains(arg);
             let streamed = arrays.filter(|((arg, _), way)| is_streamed(arg) && way.step == 1);
@@ -407,10 +407,7 @@ impl Twin {
             return text;
         };
         premise.define(&mut text);
-        match premise.is_lined {
-            false => text.extend(self.printed().map(|printed| printed.text.as_str())),
-            true => text.extend(self.print(&premise.streamed).map(|printed| printed.text)),
-        }
+        text.extend(self.print(&premise.streamed).map(|printed| printed.text));
         text
     }
 }

@@ -14,7 +14,8 @@ pub(super) struct Premise {
     pub(super) ways: Vec<Way>,
     /// Whether the function takes lines with the rest that is no whole chunk.
     pub(super) is_lined: bool,
-    /// The arrays that lines are stored to past the caches.
+    /// The arrays that are stored to past the caches, which only pays where runs are large, and not
+    /// where rows are read again soon.
     pub(super) streamed: Vec<ArgId>,
 }
 
@@ -112,6 +113,7 @@ impl Premise {
     pub(super) fn holds<F: Fn(usize) -> Placed>(&self, run: &Wanted<'_, F>) -> bool {
         let mut ways = self.ways.iter().enumerate();
         self.is_lined == run.is_lined
+            && (self.streamed.is_empty() || run.is_large)
             && has_equals(run.splats, &self.firsts)
             && ways.all(|(number, way)| {
                 let it = (run.placed)(number);

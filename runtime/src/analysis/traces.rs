@@ -11,6 +11,9 @@ use std::sync::Arc;
 
 /// Schedules that are remembered; beyond this, all are forgotten and learnt again.
 const MOST: usize = 4096;
+/// The words of their keys, some for each argument of a task; beyond this as well, since programs
+/// whose shapes change have a new schedule for each window.
+const MOST_WORDS: usize = 1 << 20;
 /// How many windows are expected: the one that has followed last, and others before it. The basis
 /// of a method grows by several steps that are alike, and then by others.
 const EXPECTED: usize = 3;
@@ -19,6 +22,8 @@ const EXPECTED: usize = 3;
 #[derive(Debug, Default)]
 pub(crate) struct Traces {
     all: Vec<Trace>,
+    /// The words of all keys.
+    words: usize,
     /// The numbers of those whose keys have a hash.
     by_hash: BTreeMap<u64, Vec<usize>>,
     /// The number of the last one.
@@ -49,9 +54,10 @@ impl Traces {
 
     /// Remembers the schedule of a new window, which runs now.
     pub(crate) fn remember(&mut self, key: &[u64], schedule: Schedule) -> Arc<Schedule> {
-        if self.all.len() == MOST {
+        if self.all.len() == MOST || self.words + key.len() > MOST_WORDS {
             *self = Self::default();
         }
+        self.words += key.len();
         let schedule = Arc::new(schedule);
         let number = self.all.len();
         self.by_hash.entry(hash(key)).or_default().push(number);

@@ -284,12 +284,21 @@ impl Store {
             gathers.len() - 1
         });
         let alike = &mut gathers[place];
+        // One for which there was no memory is not kept: there may be some now.
+        let is_poisoned = |store: &Counted<Self>| store.is_poisoned();
+        if matches!(&alike.structure, Some(structure) if structure.iter().any(is_poisoned)) {
+            (alike.structure, alike.count) = (None, 0);
+        }
         alike.count += 1;
         match &alike.structure {
             Some(structure) => GatherBy::Structure(structure.clone()),
             None if alike.count < MANY_GATHERS => GatherBy::Indices,
             None => GatherBy::NewStructure,
         }
+    }
+
+    fn is_poisoned(&self) -> bool {
+        matches!(self.state().contents, Contents::Poisoned(..))
     }
 
     /// Keeps a structure until a task that writes the indices is issued.

@@ -263,7 +263,8 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         self.last_claimed = None;
         // At the limit, what the next iteration would begin with is saved.
         self.ends_anew = self.is_at_limit();
-        if self.ends_anew && self.options.checkpoint.is_none() {
+        let is_saved = self.options.checkpoint.is_some() && self.iterations > 0;
+        if self.ends_anew && !is_saved {
             return Err(StopReason::IterationLimit.into());
         }
         Err(End::Restart(found.vector(self.a, (&self.b, x))?))

@@ -133,7 +133,7 @@ impl<W: Field> Panel<W> {
         swap_rows(width, &mut self.values, row, found);
         swap_rows(width, &mut self.transform, row, found);
         self.n_pivots += 1;
-        let factor = W::ONE.over(self.values[row * width + column]);
+        let factor = W::ONE / self.values[row * width + column];
         self.transform[row * width + number] = W::ONE;
         let mut of_pivot = [[W::ZERO; PANEL]; 2];
         for (copy, all) in of_pivot

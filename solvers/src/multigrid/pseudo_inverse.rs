@@ -157,7 +157,8 @@ mod tests {
     #[track_caller]
     fn assert_near(a: &[Complex<f64>], b: &[Complex<f64>]) {
         let distance = a.iter().zip(b).map(|(a, b)| (a - b).norm());
-        assert!(distance.fold(0.0, f64::max) < 1e-9);
+        let distance = distance.fold(0.0, f64::max);
+        assert!(distance < 1e-9, "{distance:e}");
     }
 
     /// The four conditions of Penrose, for matrices of each rank.

@@ -532,7 +532,12 @@ fn differences_of_large_and_small_states() {
             ..IvpOptions::default()
         };
         let begin = Vector::full([4], scale);
-        let solved = solve_ivp(|_, y: &Vector<f32>| Ok(y * -1.0), (0.0, 1.0), &begin, options);
+        let solved = solve_ivp(
+            |_, y: &Vector<f32>| Ok(y * -1.0),
+            (0.0, 1.0),
+            &begin,
+            options,
+        );
         let solved = solved.unwrap();
         assert_eq!(solved.end, IvpEnd::Reached, "{scale:e}");
         let error = (solved.y.to_vec().unwrap()[0] / scale - (-1f32).exp()).abs();

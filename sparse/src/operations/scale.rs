@@ -65,7 +65,8 @@ macro_rules! values {
             }
 
             /// The matrix with every entry divided by a number, or by a scalar, which need not be
-            /// known yet: what `&a / 2.0` does.
+            /// known yet: what `&a / 2.0` does. Quotients of whole numbers are truncated, of a
+            /// [`Coo`](crate::Coo) with several entries at one place each of them.
             ///
             /// # Errors
             ///

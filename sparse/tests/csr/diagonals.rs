@@ -229,6 +229,11 @@ fn scipy_arrays_of_other_widths() {
         long.to_dense().unwrap().to_vec().unwrap(),
         [0.0, 5.0, 0.0, 0.0]
     );
+    let outside = Dia::from_scipy(2, 2, &[1.0, 2.0, 3.0, 4.0], &[5, 0]).unwrap();
+    assert_eq!(
+        outside.to_dense().unwrap().to_vec().unwrap(),
+        [3.0, 0.0, 0.0, 4.0]
+    );
     let none = Dia::<f64>::from_scipy(2, 2, &[], &[]).unwrap();
     assert_eq!(none.nnz(), 0);
 }

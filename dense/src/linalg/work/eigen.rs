@@ -8,7 +8,8 @@
 use super::inverse_iteration;
 use super::no_convergence;
 use super::number::{Number, times_power};
-use faer::{Mat, MatRef, Side};
+use super::serial;
+use faer::{Mat, MatRef};
 use num_complex::Complex;
 use sparsefuse_runtime::Error;
 
@@ -21,10 +22,8 @@ const LARGEST: i32 = 500;
 /// Of a Hermitian matrix: the rows of the eigenvectors, and the eigenvalues, in ascending order.
 pub(super) fn eigh<W: Number>(op: &'static str, a: MatRef<'_, W>) -> Result<Mat<W>, Error> {
     let n = a.nrows();
-    let factors = a
-        .self_adjoint_eigen(Side::Lower)
-        .map_err(|_| no_convergence(op))?;
-    let (vectors, values) = (factors.U(), factors.S());
+    let mut vectors = Mat::zeros(n, n);
+    let values = serial::eigh(a, Some(&mut vectors)).map_err(|_| no_convergence(op))?;
     Ok(Mat::from_fn(n + 1, n, |row, column| {
         if row < n {
             vectors[(row, column)]
@@ -35,12 +34,8 @@ pub(super) fn eigh<W: Number>(op: &'static str, a: MatRef<'_, W>) -> Result<Mat<
 }
 
 pub(super) fn eigvalsh<W: Number>(op: &'static str, a: MatRef<'_, W>) -> Result<Mat<W>, Error> {
-    let values = a
-        .self_adjoint_eigenvalues(Side::Lower)
-        .map_err(|_| no_convergence(op))?;
-    Ok(Mat::from_fn(a.nrows(), 1, |row, _| {
-        W::from_real(values[row])
-    }))
+    let values = serial::eigh(a, None).map_err(|_| no_convergence(op))?;
+    Ok(Mat::from_fn(a.nrows(), 1, |row, _| values[row]))
 }
 
 /// The rows of the eigenvectors, of length 1, and the eigenvalues.
@@ -50,9 +45,8 @@ pub(super) fn eig<W: Number>(
 ) -> Result<Mat<Complex<f64>>, Error> {
     let n = a.nrows();
     let (balanced, exponents) = balanced(a);
-    let factors = W::eigen(balanced.as_ref()).map_err(|_| no_convergence(op))?;
-    let values: Vec<Complex<f64>> = (0..n).map(|k| factors.S()[k]).collect();
-    let mut vectors = factors.U().to_owned();
+    let mut vectors = Mat::zeros(n, n);
+    let values = W::eig(balanced.as_ref(), Some(&mut vectors)).map_err(|_| no_convergence(op))?;
     inverse_iteration::mend(balanced.as_ref(), &values, &mut vectors);
     for column in 0..n {
         let mut vector = vectors.col_mut(column);
@@ -77,10 +71,8 @@ pub(super) fn eigvals<W: Number>(
     op: &'static str,
     a: MatRef<'_, W>,
 ) -> Result<Mat<Complex<f64>>, Error> {
-    let values = balanced(a)
-        .0
-        .eigenvalues()
-        .map_err(|_| no_convergence(op))?;
+    let (balanced, _) = balanced(a);
+    let values = W::eig(balanced.as_ref(), None).map_err(|_| no_convergence(op))?;
     Ok(Mat::from_fn(a.nrows(), 1, |row, _| values[row]))
 }
 

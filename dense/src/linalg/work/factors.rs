@@ -2,14 +2,14 @@
 
 use super::no_convergence;
 use super::number::Number;
+use super::serial;
 use faer::{Mat, MatRef};
 use sparsefuse_runtime::Error;
 
 /// The rows of `q`, then the columns of `r`.
 pub(super) fn qr<W: Number>(a: MatRef<'_, W>) -> Mat<W> {
-    let factors = a.qr();
-    let (q, r) = (factors.compute_thin_Q(), factors.thin_R());
-    Mat::from_fn(a.nrows() + a.ncols(), r.nrows(), |row, column| {
+    let (q, r) = serial::qr(a);
+    Mat::from_fn(a.nrows() + a.ncols(), q.ncols(), |row, column| {
         match row.checked_sub(a.nrows()) {
             None => q[(row, column)],
             Some(of_r) if of_r < column => W::from_real(0.0),
@@ -21,8 +21,7 @@ pub(super) fn qr<W: Number>(a: MatRef<'_, W>) -> Mat<W> {
 /// The rows of the left singular vectors, the conjugates of those of the right ones, and the
 /// singular values, in descending order.
 pub(super) fn svd<W: Number>(op: &'static str, a: MatRef<'_, W>) -> Result<Mat<W>, Error> {
-    let factors = a.thin_svd().map_err(|_| no_convergence(op))?;
-    let (u, v, s) = (factors.U(), factors.V(), factors.S());
+    let ([u, v], s) = serial::svd(a).map_err(|_| no_convergence(op))?;
     let n_rows = a.nrows() + a.ncols() + 1;
     Ok(Mat::from_fn(n_rows, s.dim(), |row, column| {
         match row.checked_sub(a.nrows()) {
@@ -40,8 +39,6 @@ pub(super) fn singular_values<W: Number>(
     op: &'static str,
     a: MatRef<'_, W>,
 ) -> Result<Mat<W>, Error> {
-    let values = a.singular_values().map_err(|_| no_convergence(op))?;
-    Ok(Mat::from_fn(values.len(), 1, |row, _| {
-        W::from_real(values[row])
-    }))
+    let values = serial::singular_values(a).map_err(|_| no_convergence(op))?;
+    Ok(Mat::from_fn(values.dim(), 1, |row, _| values[row]))
 }

@@ -4,6 +4,7 @@ mod eigen;
 mod factors;
 mod inverse_iteration;
 mod number;
+mod serial;
 mod systems;
 
 use faer::MatRef;

@@ -1,7 +1,7 @@
 //! The numbers that faer computes with, and the matrices it makes.
 
+use super::serial;
 use faer::linalg::evd::EvdError;
-use faer::linalg::solvers::Eigen;
 use faer::traits::ComplexField;
 use faer::{Mat, MatRef};
 use num_complex::Complex;
@@ -10,7 +10,11 @@ use num_complex::Complex;
 pub(super) trait Number: ComplexField<Real = f64> + Copy {
     fn of_parts(parts: (f64, f64)) -> Self;
     fn complex(self) -> Complex<f64>;
-    fn eigen(a: MatRef<'_, Self>) -> Result<Eigen<f64>, EvdError>;
+    /// The eigenvalues, and the eigenvectors if there is a matrix for them.
+    fn eig(
+        a: MatRef<'_, Self>,
+        vectors: Option<&mut Mat<Complex<f64>>>,
+    ) -> Result<Vec<Complex<f64>>, EvdError>;
 
     fn from_real(x: f64) -> Self {
         Self::of_parts((x, 0.0))
@@ -24,8 +28,11 @@ impl Number for f64 {
     fn complex(self) -> Complex<f64> {
         Complex::from(self)
     }
-    fn eigen(a: MatRef<'_, Self>) -> Result<Eigen<f64>, EvdError> {
-        Eigen::new_from_real(a)
+    fn eig(
+        a: MatRef<'_, Self>,
+        vectors: Option<&mut Mat<Complex<f64>>>,
+    ) -> Result<Vec<Complex<f64>>, EvdError> {
+        serial::eig_of_real(a, vectors)
     }
 }
 
@@ -36,8 +43,11 @@ impl Number for Complex<f64> {
     fn complex(self) -> Complex<f64> {
         self
     }
-    fn eigen(a: MatRef<'_, Self>) -> Result<Eigen<f64>, EvdError> {
-        Eigen::new(a)
+    fn eig(
+        a: MatRef<'_, Self>,
+        vectors: Option<&mut Mat<Complex<f64>>>,
+    ) -> Result<Vec<Complex<f64>>, EvdError> {
+        serial::eig_of_complex(a, vectors)
     }
 }
 

@@ -139,7 +139,13 @@ impl Natives {
         let names: Vec<String> = (0..self.twins.len()).map(|i| format!("loop{i}")).collect();
         for (twin, name) in self.twins.iter().zip(&names) {
             let premise = twin.first_run.get().cloned();
-            let premise = premise.unwrap_or_else(|| no_premise(twin.expected().len()));
+            let premise = premise.unwrap_or_else(|| Premise {
+                streamed: match twin.worth {
+                    Worth::Arithmetic(_) => Vec::new(),
+                    Worth::Memory(_) => twin.source.write_only.clone(),
+                },
+                ..no_premise(twin.expected().len())
+            });
             let form = &twin.forms[0];
             form.premise.set(premise).unwrap();
             let of_loop = twin.text(0).replace(compile::FUNCTION, name);

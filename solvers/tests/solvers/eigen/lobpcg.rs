@@ -225,6 +225,9 @@ fn begins_at_any_scale() {
     let expected = find(1.0);
     for power in [-80, 80] {
         let values = find(2f32.powi(power));
-        assert!((values[0] - expected[0]).abs() < 1e-4 * expected[0], "2^{power}");
+        assert!(
+            (values[0] - expected[0]).abs() < 1e-4 * expected[0],
+            "2^{power}"
+        );
     }
 }

@@ -5,7 +5,7 @@ use num_complex::Complex;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_solvers::preconditioners::splu;
-use sparsefuse_solvers::{Checkpoint, LinearOperator, Method, Options, StopReason};
+use sparsefuse_solvers::{Checkpoint, LinearOperator, Method, Options, StopReason, minres};
 use sparsefuse_sparse::{Csr, gallery};
 use sparsefuse_testing::everywhere;
 
@@ -217,6 +217,67 @@ fn no_iteration_follows_a_claim_at_the_limit() {
     assert!(!file.exists());
 }
 
+/// Wherever a solve is cut short, also where a claim has just turned out not to be true.
+#[test]
+fn resumed_solves_end_as_whole_ones() {
+    let name = format!("sparsefuse-resumed-{}", std::process::id());
+    let file = std::env::temp_dir().join(name);
+    let mut restarts = 0;
+    for (longest, seed) in [(4, 1), (4, 2), (12, 3), (12, 4), (60, 5)] {
+        let system = System::new(15, longest, seed);
+        let (a, b) = (system.matrix::<f32>(), system.rhs());
+        for method in [Method::Cg, Method::Cgs, Method::Bicgstab] {
+            let solve = |options: Options<'_, f32>| {
+                let solution = method.solve(
+                    &a,
+                    &b,
+                    Options {
+                        rtol: 1e-6,
+                        ..options
+                    },
+                );
+                let solution = solution.unwrap();
+                let x: Vec<_> = solution
+                    .x
+                    .to_vec()
+                    .unwrap()
+                    .into_iter()
+                    .map(f32::to_bits)
+                    .collect();
+                let norm = solution.residual_norm.to_bits();
+                (
+                    solution.reason,
+                    solution.iterations,
+                    x,
+                    norm,
+                    solution.history,
+                )
+            };
+            let whole = solve(Options::default());
+            for limit in 1..whole.1 {
+                let checkpoint = Checkpoint {
+                    file: &file,
+                    every: 1000,
+                };
+                let (reason, ..) = solve(Options {
+                    max_iter: Some(limit),
+                    checkpoint: Some(checkpoint),
+                    ..Options::default()
+                });
+                assert_eq!(reason, StopReason::IterationLimit);
+                let resumed = solve(Options {
+                    restart: Some(&file),
+                    ..Options::default()
+                });
+                assert_eq!(resumed, whole, "{method} of {longest}, {seed}, at {limit}");
+                restarts += 1;
+            }
+        }
+    }
+    std::fs::remove_file(&file).unwrap();
+    assert!(restarts > 50, "{restarts}");
+}
+
 #[test]
 fn with_the_same_bits_everywhere() {
     let system = System::new(23, 30_000, 5);
@@ -236,7 +297,14 @@ fn with_the_same_bits_everywhere() {
 /// In the first step already nothing is left of A r.
 #[test]
 fn minres_of_a_right_hand_side_in_the_nullspace() {
-    let a = Csr::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0, -1.0, -1.0, 1.0]).unwrap();
+    let a = Csr::new(
+        2,
+        2,
+        vec![0, 2, 4],
+        vec![0, 1, 0, 1],
+        vec![1.0, -1.0, -1.0, 1.0],
+    )
+    .unwrap();
     let zero = Csr::new(2, 2, vec![0, 1, 2], vec![0, 1], vec![0.0; 2]).unwrap();
     for a in [a, zero] {
         let solution = minres(&a, &Vector::ones([2])).unwrap();

@@ -57,6 +57,24 @@ fn cycles_are_symmetric_and_levels_small() {
     }
 }
 
+/// Squares of a vector may be out of range.
+#[test]
+fn vectors_of_any_size_span_the_same() {
+    let a = gallery::poisson2d::<f64>(20).unwrap();
+    let of_size = |size: f64| {
+        let ones = Vector::full([400], size);
+        let options = AggregationOptions::default();
+        iterations(
+            &a,
+            &Multigrid::aggregated_with(&a, &[ones], &options).unwrap(),
+        )
+    };
+    let expected = of_size(1.0);
+    for size in [1e-170, 1e-300, 1e160, 1e300] {
+        assert_eq!(of_size(size), expected, "{size:e}");
+    }
+}
+
 #[test]
 fn weak_connections_are_left_out() {
     let sides = [60, 60];

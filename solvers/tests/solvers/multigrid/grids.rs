@@ -9,8 +9,9 @@ use sparsefuse_solvers::multigrid::{
     Prolongation, Restriction, Smoother,
 };
 use sparsefuse_solvers::{LinearOperator, Options, Preconditioner};
-use sparsefuse_sparse::{Csr, gallery};
+use sparsefuse_sparse::{Csr, Triplets, gallery};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const SMOOTHERS: [(&str, Smoother, usize); 3] = [
     ("jacobi", Smoother::Jacobi { omega: None }, 1),
@@ -188,6 +189,57 @@ fn coarse_operators_may_be_discretised() {
         let factor = factor(&a, &multigrid);
         assert!(factor < 0.5, "{restriction:?}: {factor}");
     }
+}
+
+/// Differences against the wind, which leave out the other neighbour.
+fn upwind(n: usize, wind: f64) -> Csr<f64> {
+    let mut triplets = Triplets::new(n, n).unwrap();
+    for row in 0..n {
+        triplets.push(row, row, 2.5).unwrap();
+        for (neighbour, value) in [
+            (row.wrapping_sub(1), -1.0 - wind.max(0.0)),
+            (row + 1, -1.0 + wind.min(0.0)),
+        ] {
+            // Strong winds leave nothing of what comes from behind.
+            let is_left_out = (wind > 0.0) == (neighbour == row + 1);
+            if neighbour < n && !is_left_out {
+                triplets.push(row, neighbour, value).unwrap();
+            }
+        }
+    }
+    Csr::from_triplets(&triplets).unwrap()
+}
+
+#[test]
+fn updates_take_coarse_matrices_of_another_structure() {
+    let n = 63;
+    let wind = Arc::new(AtomicBool::new(false));
+    let against = |wind: &AtomicBool| {
+        if wind.load(Ordering::Relaxed) {
+            1.0
+        } else {
+            -1.0
+        }
+    };
+    let of_levels = Arc::clone(&wind);
+    let discretise = move |_: usize, sides: &[usize]| Ok(upwind(sides[0], against(&of_levels)));
+    let options = GridOptions {
+        coarse: CoarseOperator::Rediscretised(Arc::new(discretise)),
+        ..GridOptions::default()
+    };
+    // Both neighbours are stored, whichever the wind.
+    let fine = |wind: f64| {
+        let a = laplacian::<f64>(&[n], &[1.0]);
+        let none = a.try_scale(0.0).unwrap();
+        none.try_add(&upwind(n, wind)).unwrap()
+    };
+    let mut multigrid = Multigrid::on_grid_with(&fine(-1.0), &[n], &options).unwrap();
+    wind.store(true, Ordering::Relaxed);
+    let a = fine(1.0);
+    multigrid.update(&a).unwrap();
+    let anew = Multigrid::on_grid_with(&a, &[n], &options).unwrap();
+    let applied = |m: &Multigrid<f64>| m.apply(&rhs(&a)).unwrap().to_vec().unwrap();
+    assert_eq!(applied(&multigrid), applied(&anew));
 }
 
 /// The matrix of some differences whose rows reach two steps.

@@ -1,0 +1,192 @@
+//! faer's decompositions on one thread. Its short forms take as many as the process has said, which
+//! is all of the machine where another crate of the program asks for faer's default features; the
+//! last bits depend on that.
+
+use super::number::Number;
+use faer::diag::Diag;
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::evd::{
+    ComputeEigenvectors, EvdError, evd_cplx, evd_real, evd_scratch, self_adjoint_evd,
+    self_adjoint_evd_scratch,
+};
+use faer::linalg::householder::{
+    apply_block_householder_sequence_on_the_left_in_place_scratch,
+    apply_block_householder_sequence_on_the_left_in_place_with_conj,
+};
+use faer::linalg::qr::no_pivoting::factor::{
+    qr_in_place, qr_in_place_scratch, recommended_block_size,
+};
+use faer::linalg::svd::{ComputeSvdVectors, SvdError, svd_scratch};
+use faer::{Conj, Mat, MatRef, Par};
+use num_complex::Complex;
+
+/// The first columns of Q, as many as the shorter side is long, and R in the rows of the factors:
+/// what is below its diagonal is not part of it.
+pub(super) fn qr<W: Number>(a: MatRef<'_, W>) -> (Mat<W>, Mat<W>) {
+    let (m, n) = (a.nrows(), a.ncols());
+    let size = m.min(n);
+    let block = recommended_block_size::<W>(m, n);
+    let (mut factors, mut coefficients) = (a.to_owned(), Mat::zeros(block, size));
+    let scratch = qr_in_place_scratch::<W>(m, n, block, Par::Seq, Default::default());
+    qr_in_place(
+        factors.as_mut(),
+        coefficients.as_mut(),
+        Par::Seq,
+        MemStack::new(&mut MemBuffer::new(scratch)),
+        Default::default(),
+    );
+    let mut q = Mat::identity(m, size);
+    let scratch =
+        apply_block_householder_sequence_on_the_left_in_place_scratch::<W>(m, block, size);
+    apply_block_householder_sequence_on_the_left_in_place_with_conj(
+        factors.as_ref().subcols(0, size),
+        coefficients.as_ref(),
+        Conj::No,
+        q.as_mut(),
+        Par::Seq,
+        MemStack::new(&mut MemBuffer::new(scratch)),
+    );
+    (q, factors)
+}
+
+/// U, V and the singular values.
+pub(super) fn svd<W: Number>(a: MatRef<'_, W>) -> Result<([Mat<W>; 2], Diag<W>), SvdError> {
+    let (m, n) = (a.nrows(), a.ncols());
+    let size = m.min(n);
+    let (mut u, mut v, mut s) = (Mat::zeros(m, size), Mat::zeros(n, size), Diag::zeros(size));
+    let vectors = ComputeSvdVectors::Thin;
+    let scratch = svd_scratch::<W>(m, n, vectors, vectors, Par::Seq, Default::default());
+    faer::linalg::svd::svd(
+        a,
+        s.as_mut(),
+        Some(u.as_mut()),
+        Some(v.as_mut()),
+        Par::Seq,
+        MemStack::new(&mut MemBuffer::new(scratch)),
+        Default::default(),
+    )?;
+    Ok(([u, v], s))
+}
+
+pub(super) fn singular_values<W: Number>(a: MatRef<'_, W>) -> Result<Diag<W>, SvdError> {
+    let (m, n) = (a.nrows(), a.ncols());
+    let mut s = Diag::zeros(m.min(n));
+    let none = ComputeSvdVectors::No;
+    let scratch = svd_scratch::<W>(m, n, none, none, Par::Seq, Default::default());
+    faer::linalg::svd::svd(
+        a,
+        s.as_mut(),
+        None,
+        None,
+        Par::Seq,
+        MemStack::new(&mut MemBuffer::new(scratch)),
+        Default::default(),
+    )?;
+    Ok(s)
+}
+
+/// The eigenvalues of a Hermitian matrix, of which the lower triangle counts, and its eigenvectors
+/// if there is a matrix for them.
+pub(super) fn eigh<W: Number>(
+    a: MatRef<'_, W>,
+    vectors: Option<&mut Mat<W>>,
+) -> Result<Diag<W>, EvdError> {
+    let n = a.nrows();
+    let mut values = Diag::zeros(n);
+    let wanted = match vectors {
+        Some(_) => ComputeEigenvectors::Yes,
+        None => ComputeEigenvectors::No,
+    };
+    let scratch = self_adjoint_evd_scratch::<W>(n, wanted, Par::Seq, Default::default());
+    self_adjoint_evd(
+        a,
+        values.as_mut(),
+        vectors.map(|vectors| vectors.as_mut()),
+        Par::Seq,
+        MemStack::new(&mut MemBuffer::new(scratch)),
+        Default::default(),
+    )?;
+    Ok(values)
+}
+
+/// Memory for the eigenvalues of a matrix of any kind, and its eigenvectors if they are wanted.
+pub(super) fn memory_of_eig<W: Number>(n: usize, wants_vectors: bool) -> MemBuffer {
+    let wanted = match wants_vectors {
+        true => ComputeEigenvectors::Yes,
+        false => ComputeEigenvectors::No,
+    };
+    let left = ComputeEigenvectors::No;
+    MemBuffer::new(evd_scratch::<W>(
+        n,
+        left,
+        wanted,
+        Par::Seq,
+        Default::default(),
+    ))
+}
+
+/// The eigenvalues of a real matrix, and its eigenvectors if there is a matrix for them. Those of a
+/// pair of conjugate values are two columns of faer's: their real part and their imaginary part.
+pub(super) fn eig_of_real(
+    a: MatRef<'_, f64>,
+    mut vectors: Option<&mut Mat<Complex<f64>>>,
+) -> Result<Vec<Complex<f64>>, EvdError> {
+    let n = a.nrows();
+    let (mut re, mut im) = (Diag::zeros(n), Diag::zeros(n));
+    let mut parts = vectors.is_some().then(|| Mat::zeros(n, n));
+    let mut memory = memory_of_eig::<f64>(n, vectors.is_some());
+    evd_real(
+        a,
+        re.as_mut(),
+        im.as_mut(),
+        None,
+        parts.as_mut().map(|parts| parts.as_mut()),
+        Par::Seq,
+        MemStack::new(&mut memory),
+        Default::default(),
+    )?;
+    let mut values: Vec<_> = (0..n).map(|k| Complex::new(re[k], im[k])).collect();
+    let mut column = 0;
+    while column < n {
+        let is_pair = values[column].im != 0.0;
+        if is_pair {
+            values[column + 1] = values[column].conj();
+        }
+        if let (Some(vectors), Some(parts)) = (vectors.as_deref_mut(), &parts) {
+            for row in 0..n {
+                let im = if is_pair {
+                    parts[(row, column + 1)]
+                } else {
+                    0.0
+                };
+                let element = Complex::new(parts[(row, column)], im);
+                vectors[(row, column)] = element;
+                if is_pair {
+                    vectors[(row, column + 1)] = element.conj();
+                }
+            }
+        }
+        column += if is_pair { 2 } else { 1 };
+    }
+    Ok(values)
+}
+
+/// As [`eig_of_real`], of a complex matrix.
+pub(super) fn eig_of_complex(
+    a: MatRef<'_, Complex<f64>>,
+    vectors: Option<&mut Mat<Complex<f64>>>,
+) -> Result<Vec<Complex<f64>>, EvdError> {
+    let n = a.nrows();
+    let mut values = Diag::zeros(n);
+    let mut memory = memory_of_eig::<Complex<f64>>(n, vectors.is_some());
+    evd_cplx(
+        a,
+        values.as_mut(),
+        None,
+        vectors.map(|vectors| vectors.as_mut()),
+        Par::Seq,
+        MemStack::new(&mut memory),
+        Default::default(),
+    )?;
+    Ok((0..n).map(|k| values[k]).collect())
+}
