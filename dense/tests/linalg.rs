@@ -533,3 +533,36 @@ fn polynomials_through_abscissas_of_any_size() {
         "{slope} {first}"
     );
 }
+
+/// Also where vectors are replaced, of rows of very different size and of a block with one vector.
+#[test]
+fn vectors_of_conjugate_values_are_conjugates() {
+    let n = 90;
+    for seed in 0..3 {
+        let a = Array::<f64, 2>::random_normal([n, n], seed)
+            .to_vec()
+            .unwrap();
+        let element = |at: [usize; 2]| {
+            let [row, column] = at;
+            let size = 10f64.powf(-8.0 + 16.0 * row as f64 / n as f64);
+            a[row * n + column] * if column % 3 == 0 { size } else { 1.0 }
+        };
+        let eig = Array::<f64, 2>::from_fn([n, n], element).eig().unwrap();
+        let (values, vectors) = (eig.values.to_vec().unwrap(), eig.vectors.to_vec().unwrap());
+        let column = |k: usize| (0..n).map(move |row| row * n + k);
+        let mut k = 0;
+        let mut pairs = 0;
+        while k < n {
+            if values[k].im == 0.0 {
+                k += 1;
+                continue;
+            }
+            assert_eq!(values[k + 1], values[k].conj());
+            for (one, other) in column(k).zip(column(k + 1)) {
+                assert_eq!(vectors[other], vectors[one].conj(), "{seed}, {k}");
+            }
+            (k, pairs) = (k + 2, pairs + 1);
+        }
+        assert!(pairs > 10, "{pairs}");
+    }
+}

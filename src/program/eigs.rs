@@ -435,8 +435,11 @@ impl Report<'_> {
             StopReason::IterationLimit if is_slow => {
                 Some("small eigenvalues that lie close together take many restarts; try --sigma 0")
             }
-            StopReason::Stagnation => {
+            StopReason::Stagnation if self.arguments.sigma.is_some() => {
                 Some("rounding hides other eigenvalues so near to one; try a --sigma between them")
+            }
+            StopReason::Stagnation => {
+                Some("rounding hides other eigenvalues so near to one; try a --sigma near them")
             }
             _ => None,
         }

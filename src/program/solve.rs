@@ -91,6 +91,8 @@ struct Run<T> {
     tried: Vec<Tried>,
     /// The norms of the residuals of the first right-hand side, through that of b.
     history: Vec<f64>,
+    /// Where the residuals of the history are small enough.
+    tolerance: f64,
     explained: Option<String>,
     /// What this rank has recorded, with `--profile`.
     profile: Option<Value>,
@@ -160,7 +162,7 @@ fn report<T: Field>(
         let plot = Plot {
             title: &title,
             residuals: &run.history,
-            tolerance: arguments.rtol(),
+            tolerance: run.tolerance,
         };
         plot.write(path)?;
     }
@@ -257,6 +259,7 @@ fn on_rank<T: Field + Add<Output = T>>(
         chosen: candidate,
         tried,
         history: first.history.iter().map(|norm| norm / unit).collect(),
+        tolerance: arguments.rtol().max(arguments.atol / unit),
         explained: explained.or_else(|| arguments.explain.then(|| runtime.explain())),
         profile: profile.map(|profile| recorded(runtime.rank(), &profile)),
         solution,

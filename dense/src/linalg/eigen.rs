@@ -78,9 +78,9 @@ impl<T: Field> Array<T, 2> {
 
     /// The eigenvalues and eigenvectors of a square matrix, complex ones of a real matrix too:
     /// NumPy's `linalg.eig`. By a Schur form of the balanced matrix; vectors that are not numbers,
-    /// and those of the 32 values with the largest residuals, where these are more than rounding,
-    /// are found by inverse iteration. A value that has fewer vectors than copies (a
-    /// Jordan block) has the same vector several times.
+    /// and those of the 32 values, or conjugate pairs, with the largest residuals, where these are
+    /// more than rounding, are found by inverse iteration. A value that has fewer vectors than
+    /// copies (a Jordan block) has the same vector several times.
     ///
     /// ```
     /// use sparsefuse_dense::Array;

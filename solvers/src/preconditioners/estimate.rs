@@ -80,6 +80,10 @@ impl<T: Field> Estimate<T> {
     }
 
     fn from(a: &Csr<T>, jacobi: &Jacobi<T>, start: Vector<T>, steps: usize) -> Result<Self, Error> {
+        if a.n_rows() == 0 {
+            let (largest, vector) = (1.0, start);
+            return Ok(Self { largest, vector });
+        }
         let steps = a.runtime().enter(|| Steps::new(a, jacobi, start, steps))?;
         let betas = numbers(&steps.betas)?;
         let (diagonal, squares) = tridiagonal(&numbers(&steps.alphas)?, &betas);

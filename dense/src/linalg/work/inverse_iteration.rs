@@ -41,6 +41,9 @@ pub(super) fn mend<W: Number>(
     let rounding = f64::EPSILON * a.norm_l2();
     let tolerance = 64.0 * (n as f64).sqrt() * rounding;
     let mut suspects = suspects(a, values, vectors, tolerance);
+    // Of a pair of conjugates of a real matrix the first, which gives the other.
+    let partners = partners::<W>(values);
+    suspects.retain(|&(column, _)| partners[column] != Some(Partner::First));
     suspects.sort_by(|(a, _), (b, _)| {
         let (a, b) = (values[*a], values[*b]);
         a.re.total_cmp(&b.re).then(a.im.total_cmp(&b.im))
@@ -57,11 +60,37 @@ pub(super) fn mend<W: Number>(
         }
         let shifted = Shifted::new(a, values[of_value[0].0], rounding);
         for (start, &(column, _)) in of_value.iter().enumerate() {
-            if let Some(vector) = shifted.vector(n, start, tolerance) {
-                vectors.col_mut(column).copy_from(vector);
+            let Some(vector) = shifted.vector(n, start, tolerance) else {
+                continue;
+            };
+            vectors.col_mut(column).copy_from(&vector);
+            if partners[column] == Some(Partner::Second) {
+                let conjugate = |row: usize| vector[row].conj();
+                (0..n).for_each(|row| vectors[(row, column + 1)] = conjugate(row));
             }
         }
     }
+}
+
+/// Which of a pair of conjugate values of a real matrix, neighbours, the other one is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Partner {
+    First,
+    Second,
+}
+
+fn partners<W: Number>(values: &[Complex<f64>]) -> Vec<Option<Partner>> {
+    let mut partners = vec![None; values.len()];
+    let mut column = 0;
+    while W::IS_REAL && column + 1 < values.len() {
+        let is_pair = values[column].im != 0.0;
+        if is_pair {
+            partners[column] = Some(Partner::Second);
+            partners[column + 1] = Some(Partner::First);
+        }
+        column += if is_pair { 2 } else { 1 };
+    }
+    partners
 }
 
 /// The columns whose residual `a v - value v` is larger than the tolerance, for vectors of

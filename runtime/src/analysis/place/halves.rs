@@ -94,8 +94,8 @@ impl Planner<'_> {
 }
 
 /// How many of some neighbouring loops of a kernel, from the first one on, reach no memory that
-/// another of them writes, but row by row: so these may run on some rows first and then on the
-/// others.
+/// another of them writes, but row by row, and write no scalar that one before reads: so these may
+/// run on some rows first and then on the others.
 fn apart(loops: &[Loop], kernel: &Kernel) -> usize {
     let memory = |arg: u32| kernel.args[arg as usize].memory;
     let meets = |one: u32, other: u32| one != other && memory(one) == memory(other);
@@ -106,13 +106,19 @@ fn apart(loops: &[Loop], kernel: &Kernel) -> usize {
     let (mut used, mut written): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
     let is_apart = |loop_: &&Loop| {
         let (mut uses, mut writes) = (Vec::new(), Vec::new());
+        let mut is_apart = true;
         for inst in &loop_.body {
             inst.for_each_arg(|arg| uses.push(arg));
-            if let Inst::Store(arg, _) = *inst {
-                writes.push(arg);
+            match *inst {
+                Inst::Store(arg, _) => writes.push(arg),
+                Inst::StoreScalar(arg, _) => {
+                    writes.push(arg);
+                    is_apart &= !used.contains(&arg);
+                }
+                _ => {}
             }
         }
-        let is_apart = !meet(&uses, &written) && !meet(&writes, &used);
+        is_apart &= !meet(&uses, &written) && !meet(&writes, &used);
         used.append(&mut uses);
         written.append(&mut writes);
         is_apart
