@@ -70,12 +70,16 @@ const NAMES: [&str; 17] = [
 
 impl Pc {
     /// What it is, if it is not symmetric where the matrix is, and what to try instead.
-    pub(super) fn symmetric_instead(&self) -> Option<(&'static str, &'static str)> {
+    pub(super) fn symmetric_instead(&self, ranks: usize) -> Option<(&'static str, &'static str)> {
         match &self.kind {
             Kind::Sor(options) if options.sweep != SorSweep::Symmetric => {
                 Some(("sor", "--pc ssor"))
             }
-            Kind::Schwarz(options) if options.restricted => {
+            Kind::Schwarz(options)
+                if options.restricted
+                    && options.overlap > 0
+                    && options.blocks.unwrap_or(ranks) > 1 =>
+            {
                 Some(("restricted schwarz", "--solver gmres"))
             }
             _ => None,

@@ -444,7 +444,7 @@ impl Report<'_> {
             }
             .to_owned(),
             StopReason::IterationLimit => {
-                if let Some((name, instead)) = pc.symmetric_instead()
+                if let Some((name, instead)) = pc.symmetric_instead(self.ranks)
                     && solver.method().is_for_definite()
                 {
                     let needs = solver.name();

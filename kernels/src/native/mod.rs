@@ -225,7 +225,7 @@ pub(crate) struct Native<'a> {
     ways: &'a [Way],
     /// The bytes of the elements of its reductions.
     pub(crate) lanes: &'a [usize],
-    /// Whether it stores lines past the caches.
+    /// Whether it stores past the caches.
     pub(crate) is_streamed: bool,
 }
 
@@ -362,7 +362,8 @@ impl Twin {
             true => printed.lanes.is_empty(),
             false => matches!(self.worth, Worth::Memory(_)),
         };
-        if run.is_large && may_stream {
+        // A general form is for runs of any size.
+        if run.is_large && may_stream && !is_general {
             let arrays = printed.arrays.iter().zip(&premise.ways);
             let is_streamed = |arg: &ArgId| self.source.write_only.contains(arg);
             let streamed = arrays.filter(|((arg, _), way)| is_streamed(arg) && way.step == 1);

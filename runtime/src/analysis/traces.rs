@@ -13,7 +13,7 @@ use std::sync::Arc;
 const MOST: usize = 4096;
 /// The words of their keys, some for each argument of a task; beyond this as well, since programs
 /// whose shapes change have a new schedule for each window.
-const MOST_WORDS: usize = 1 << 20;
+const MOST_WORDS: usize = 1 << 22;
 /// How many windows are expected: the one that has followed last, and others before it. The basis
 /// of a method grows by several steps that are alike, and then by others.
 const EXPECTED: usize = 3;

@@ -113,12 +113,9 @@ pub(super) async fn next_cycle<T: Field>(
 ) -> Result<(Vector<T>, f64), End<T>> {
     let (r, is_claimed) = match judgement {
         Judgement::Stop(reason) => return Err(reason.into()),
-        Judgement::Claim => match stopping.verify(x).await {
-            Err(End::Restart(residual)) => (residual, true),
-            verified => {
-                verified?;
-                (stopping.residual(x)?, true)
-            }
+        Judgement::Claim => match stopping.verify(x).await? {
+            End::Restart(residual) => (residual, true),
+            end => return Err(end),
         },
         Judgement::Iterate if space.is_singular() => return Err(Breakdown::Projection.into()),
         Judgement::Iterate => (stopping.residual(x)?, false),

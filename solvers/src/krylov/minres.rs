@@ -229,8 +229,8 @@ impl Rotations {
     fn gradient(&self, delta: f64, gamma_next: f64) -> f64 {
         let above = self.c[1] * delta - self.c[0] * self.s[1] * self.gamma[1];
         match self.largest.max(delta.abs()).max(gamma_next) {
-            // A r = 0 from the beginning.
-            0.0 => 0.0,
+            // A r = 0 from the beginning, or there are no numbers.
+            0.0 => length(above, self.c[1] * gamma_next),
             largest => length(above, self.c[1] * gamma_next) / largest,
         }
     }

@@ -92,5 +92,5 @@ pub(super) async fn doubt<T: Field>(
     value(&sigma).await?;
     expect_positive(&sigma, StopReason::IndefiniteMatrix)?;
     expect_positive(&gamma, StopReason::IndefinitePreconditioner)?;
-    stopping.verify(x).await
+    Err(stopping.verify(x).await?)
 }

@@ -97,12 +97,7 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         let (mut stopping, mut x, r) = Self::start(method, a, b, options).await?;
         let first = match stopping.first() {
             Judgement::Iterate => Ok(r),
-            // The claim did not hold, and with checkpoints a method at its limit goes on only to be
-            // saved.
-            Judgement::Claim => match stopping.verify(&x).await {
-                Ok(()) => Err(StopReason::IterationLimit.into()),
-                Err(end) => Err(end),
-            },
+            Judgement::Claim => Err(stopping.verify(&x).await?),
             Judgement::Stop(reason) => Err(reason.into()),
         };
         let reason =
@@ -219,7 +214,7 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
     pub(super) async fn check(&mut self, x: &Vector<T>, norm: f64) -> Result<(), End<T>> {
         match self.judge(norm) {
             Judgement::Iterate => Ok(()),
-            Judgement::Claim => self.verify(x).await,
+            Judgement::Claim => Err(self.verify(x).await?),
             Judgement::Stop(reason) => Err(reason.into()),
         }
     }
@@ -246,7 +241,7 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
 
     /// Ends the iterations with an x whose residual the recurrence takes to be small enough: it is,
     /// or they start again.
-    pub(super) async fn verify(&mut self, x: &Vector<T>) -> Result<(), End<T>> {
+    pub(super) async fn verify(&mut self, x: &Vector<T>) -> Result<End<T>, Error> {
         let found = self.true_residual(x).await?;
         self.last_claimed = Some(found.norm);
         if self.iterations == 0 {
@@ -254,10 +249,10 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
             self.history[0] = found.norm;
         }
         if found.norm <= self.tolerance {
-            return Err(found.certified(self.tolerance, self.rhs_norm).into());
+            return Ok(found.certified(self.tolerance, self.rhs_norm).into());
         }
         if !found.norm.is_finite() || found.norm > self.most_left * self.last_true {
-            return Err(StopReason::Stagnation.into());
+            return Ok(StopReason::Stagnation.into());
         }
         self.last_true = found.norm;
         self.last_claimed = None;
@@ -265,9 +260,9 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         self.ends_anew = self.is_at_limit();
         let is_saved = self.options.checkpoint.is_some() && self.iterations > 0;
         if self.ends_anew && !is_saved {
-            return Err(StopReason::IterationLimit.into());
+            return Ok(StopReason::IterationLimit.into());
         }
-        Err(End::Restart(found.vector(self.a, (&self.b, x))?))
+        Ok(End::Restart(found.vector(self.a, (&self.b, x))?))
     }
 
     /// As [`Stopping::save`], before the first iteration: where the last one at the limit ended

@@ -201,16 +201,16 @@ impl<T: Field> GridSetup<T> {
         stencil: Option<Stencil>,
     ) -> Result<&Step<T>, Error> {
         if let Some(known) = self.steps.get(level) {
-            let (coarse, stencil) = self.coarse_matrix(level, a, stencil, known.transfers())?;
+            let (coarse, _) = self.coarse_matrix(level, a, stencil, known.transfers())?;
             let has_structure = coarse.has_structure_of(&known.coarse)?;
             let known = &mut self.steps[level];
             if has_structure {
                 known.coarse = known.coarse.with_values(coarse.values().clone())?;
-            } else {
-                // A discretisation may leave out other entries than before.
-                (known.coarse, known.stencil) = (coarse, stencil);
+                return Ok(&self.steps[level]);
             }
-            return Ok(known);
+            // A discretisation may leave out other entries than before: levels from here on are
+            // made again.
+            self.steps.truncate(level);
         }
         let along = match (self.options.coarsening, stencil) {
             (Coarsening::Strong, Some(_)) => strong_axes(a, grid)?,

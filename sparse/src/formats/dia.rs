@@ -129,7 +129,8 @@ impl<T: Numeric> Dia<T> {
     ///
     /// # Errors
     ///
-    /// If `data` has not as many rows as there are offsets; else as [`Dia::from_diagonals`].
+    /// If `data` has not as many rows as there are offsets; else as [`Dia::from_diagonals`], but
+    /// for offsets outside of the matrix.
     pub fn from_scipy(
         n_rows: usize,
         n_cols: usize,

@@ -8,7 +8,7 @@
 //! SIAM Review 21, 1979.)
 
 use super::number::Number;
-use faer::linalg::solvers::PartialPivLu;
+use super::serial::{self, Lu};
 use faer::{Col, Mat, MatRef};
 use num_complex::Complex;
 use sparsefuse_kernels::random;
@@ -106,12 +106,15 @@ fn suspects<W: Number>(
     let probes = Mat::from_fn(PROBES, n, |row, column| {
         random::normal(0, (row * n + column) as u64)
     });
-    let seen = Mat::from_fn(PROBES, n, |row, column| W::from_real(probes[(row, column)])) * a;
-    let seen = Mat::from_fn(PROBES, n, |row, column| seen[(row, column)].complex()) * vectors;
-    let probes = Mat::from_fn(PROBES, n, |row, column| {
+    let seen = Mat::from_fn(PROBES, n, |row, column| W::from_real(probes[(row, column)]));
+    let seen = serial::product(seen.as_ref(), a);
+    let of_vectors = |left: Mat<Complex<f64>>| serial::product(left.as_ref(), vectors.as_ref());
+    let seen = of_vectors(Mat::from_fn(PROBES, n, |row, column| {
+        seen[(row, column)].complex()
+    }));
+    let images = of_vectors(Mat::from_fn(PROBES, n, |row, column| {
         Complex::from(probes[(row, column)])
-    });
-    let images = probes * vectors;
+    }));
     let residual = |column: usize| {
         let length = vectors.col(column).norm_l2();
         let of_probe = |row: usize| seen[(row, column)] - values[column] * images[(row, column)];
@@ -129,7 +132,7 @@ fn suspects<W: Number>(
 struct Shifted {
     /// A rounding of the matrix: what pivots are at least.
     rounding: f64,
-    factors: PartialPivLu<Complex<f64>>,
+    factors: Lu<Complex<f64>>,
 }
 
 impl Shifted {
@@ -146,7 +149,7 @@ impl Shifted {
         });
         Self {
             rounding,
-            factors: shifted.partial_piv_lu(),
+            factors: serial::lu(shifted.as_ref()),
         }
     }
 
@@ -171,19 +174,18 @@ impl Shifted {
     /// `x <- c (a - value I)^-1 x` for some `c` that keeps it in range; the logarithm of `1 / c`.
     fn solve(&self, x: &mut Col<Complex<f64>>) -> f64 {
         let n = x.nrows();
-        let (places, _) = self.factors.P().arrays();
+        let Lu { factors, places } = &self.factors;
         let mut solution = Col::from_fn(n, |row| x[places[row]]);
-        let (lower, upper) = (self.factors.L(), self.factors.U());
         let mut scaled = 0.0;
         for column in 0..n {
             scaled += keep_in_range(&mut solution, column);
             let known = solution[column];
             for row in column + 1..n {
-                solution[row] -= lower[(row, column)] * known;
+                solution[row] -= factors[(row, column)] * known;
             }
         }
         for column in (0..n).rev() {
-            let pivot = upper[(column, column)];
+            let pivot = factors[(column, column)];
             solution[column] /= match pivot.norm() < self.rounding {
                 true => Complex::from(self.rounding),
                 false => pivot,
@@ -191,7 +193,7 @@ impl Shifted {
             scaled += keep_in_range(&mut solution, column);
             let known = solution[column];
             for row in 0..column {
-                solution[row] -= upper[(row, column)] * known;
+                solution[row] -= factors[(row, column)] * known;
             }
         }
         *x = solution;

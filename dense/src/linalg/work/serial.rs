@@ -5,6 +5,7 @@
 use super::number::Number;
 use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt::factor::{LltError, cholesky_in_place, cholesky_in_place_scratch};
 use faer::linalg::evd::{
     ComputeEigenvectors, EvdError, evd_cplx, evd_real, evd_scratch, self_adjoint_evd,
     self_adjoint_evd_scratch,
@@ -13,12 +14,60 @@ use faer::linalg::householder::{
     apply_block_householder_sequence_on_the_left_in_place_scratch,
     apply_block_householder_sequence_on_the_left_in_place_with_conj,
 };
+use faer::linalg::lu::partial_pivoting::factor::{lu_in_place, lu_in_place_scratch};
+use faer::linalg::matmul::matmul;
 use faer::linalg::qr::no_pivoting::factor::{
     qr_in_place, qr_in_place_scratch, recommended_block_size,
 };
 use faer::linalg::svd::{ComputeSvdVectors, SvdError, svd_scratch};
-use faer::{Conj, Mat, MatRef, Par};
+use faer::{Accum, Conj, Mat, MatRef, Par};
 use num_complex::Complex;
+
+/// L and U of a matrix whose rows are exchanged.
+pub(super) struct Lu<W> {
+    /// U, and below its diagonal L, whose diagonal is 1.
+    pub(super) factors: Mat<W>,
+    /// Where its rows are in the matrix.
+    pub(super) places: Vec<usize>,
+}
+
+pub(super) fn lu<W: Number>(a: MatRef<'_, W>) -> Lu<W> {
+    let (m, n) = (a.nrows(), a.ncols());
+    let mut factors = a.to_owned();
+    let (mut places, mut back) = (vec![0; m], vec![0; m]);
+    let scratch = lu_in_place_scratch::<usize, W>(m, n, Par::Seq, Default::default());
+    lu_in_place(
+        factors.as_mut(),
+        &mut places,
+        &mut back,
+        Par::Seq,
+        MemStack::new(&mut MemBuffer::new(scratch)),
+        Default::default(),
+    );
+    Lu { factors, places }
+}
+
+/// The lower triangle of what it returns is the factor of a Hermitian matrix, of which the lower
+/// triangle counts.
+pub(super) fn cholesky<W: Number>(a: MatRef<'_, W>) -> Result<Mat<W>, LltError> {
+    let mut factor = a.to_owned();
+    let scratch = cholesky_in_place_scratch::<W>(a.nrows(), Par::Seq, Default::default());
+    cholesky_in_place(
+        factor.as_mut(),
+        Default::default(),
+        Par::Seq,
+        MemStack::new(&mut MemBuffer::new(scratch)),
+        Default::default(),
+    )?;
+    Ok(factor)
+}
+
+pub(super) fn product<W: Number>(a: MatRef<'_, W>, b: MatRef<'_, W>) -> Mat<W> {
+    let mut product = Mat::zeros(a.nrows(), b.ncols());
+    let one = W::from_real(1.0);
+    matmul(product.as_mut(), Accum::Replace, a, b, one, Par::Seq);
+    product
+}
 
 /// The first columns of Q, as many as the shorter side is long, and R in the rows of the factors:
 /// what is below its diagonal is not part of it.
@@ -148,7 +197,7 @@ pub(super) fn eig_of_real(
     let mut values: Vec<_> = (0..n).map(|k| Complex::new(re[k], im[k])).collect();
     let mut column = 0;
     while column < n {
-        let is_pair = values[column].im != 0.0;
+        let is_pair = column + 1 < n && values[column].im != 0.0;
         if is_pair {
             values[column + 1] = values[column].conj();
         }

@@ -1,12 +1,13 @@
 //! Linear systems, inverses and determinants, by an LU or a Cholesky factorisation.
 
 use super::number::{Number, exponent, times_power};
-use faer::linalg::solvers::{LltError, Solve};
+use super::serial::{self, Lu};
+use faer::linalg::cholesky::llt::factor::LltError;
 use faer::linalg::triangular_solve::{
     solve_lower_triangular_in_place, solve_unit_lower_triangular_in_place,
     solve_upper_triangular_in_place,
 };
-use faer::{Mat, MatMut, MatRef, Par, Side};
+use faer::{Mat, MatMut, MatRef, Par};
 use num_complex::Complex;
 use sparsefuse_runtime::Error;
 
@@ -15,9 +16,12 @@ pub(super) fn solve<W: Number>(
     a: MatRef<'_, W>,
     b: MatRef<'_, W>,
 ) -> Result<Mat<W>, Error> {
-    let factors = a.partial_piv_lu();
-    check_pivots(op, factors.U())?;
-    Ok(factors.solve(b))
+    let Lu { factors, places } = serial::lu(a);
+    check_pivots(op, factors.as_ref())?;
+    let mut x = Mat::from_fn(a.nrows(), b.ncols(), |row, column| b[(places[row], column)]);
+    solve_unit_lower_triangular_in_place(factors.as_ref(), x.as_mut(), Par::Seq);
+    solve_upper_triangular_in_place(factors.as_ref(), x.as_mut(), Par::Seq);
+    Ok(x)
 }
 
 pub(super) fn solve_lower<W: Number>(
@@ -62,14 +66,11 @@ pub(super) fn solve_cholesky<W: Number>(
 /// The rows of `u`, and below its diagonal those of `l`; then the places of these rows in `a`.
 pub(super) fn lu<W: Number>(op: &'static str, a: MatRef<'_, W>) -> Result<Mat<W>, Error> {
     let n = a.nrows();
-    let factors = a.partial_piv_lu();
-    let (lower, upper) = (factors.L(), factors.U());
-    check_pivots(op, upper)?;
-    let (places, _) = factors.P().arrays();
-    Ok(Mat::from_fn(n + 1, n, |row, column| match () {
-        () if row == n => W::from_real(places[column] as f64),
-        () if row > column => lower[(row, column)],
-        () => upper[(row, column)],
+    let Lu { factors, places } = serial::lu(a);
+    check_pivots(op, factors.as_ref())?;
+    Ok(Mat::from_fn(n + 1, n, |row, column| match row == n {
+        true => W::from_real(places[column] as f64),
+        false => factors[(row, column)],
     }))
 }
 
@@ -90,12 +91,12 @@ pub(super) fn inverse<W: Number>(op: &'static str, a: MatRef<'_, W>) -> Result<M
 }
 
 pub(super) fn determinant<W: Number>(a: MatRef<'_, W>) -> Mat<W> {
-    let factors = a.partial_piv_lu();
-    let odd = is_odd(factors.P().arrays().0);
+    let Lu { factors, places } = serial::lu(a);
+    let odd = is_odd(&places);
     // Products of some pivots may be out of range where that of all is not.
     let mut determinant = Complex::from(if odd { -1.0 } else { 1.0 });
     let mut power = 0;
-    for pivot in (0..a.nrows()).map(|row| factors.U()[(row, row)].complex()) {
+    for pivot in (0..a.nrows()).map(|row| factors[(row, row)].complex()) {
         if pivot == Complex::ZERO {
             // Behind such a pivot faer's are not numbers.
             determinant = Complex::ZERO;
@@ -113,10 +114,10 @@ pub(super) fn determinant<W: Number>(a: MatRef<'_, W>) -> Mat<W> {
 
 /// What the determinant is over its absolute value, and the logarithm of that.
 pub(super) fn log_determinant<W: Number>(a: MatRef<'_, W>) -> Mat<W> {
-    let factors = a.partial_piv_lu();
-    let odd = is_odd(factors.P().arrays().0);
+    let Lu { factors, places } = serial::lu(a);
+    let odd = is_odd(&places);
     let (mut sign, mut log) = (Complex::from(if odd { -1.0 } else { 1.0 }), 0.0);
-    for pivot in (0..a.nrows()).map(|row| factors.U()[(row, row)].complex()) {
+    for pivot in (0..a.nrows()).map(|row| factors[(row, row)].complex()) {
         let size = pivot.norm();
         log += size.ln();
         if size == 0.0 {
@@ -131,13 +132,10 @@ pub(super) fn log_determinant<W: Number>(a: MatRef<'_, W>) -> Mat<W> {
 }
 
 pub(super) fn cholesky<W: Number>(op: &'static str, a: MatRef<'_, W>) -> Result<Mat<W>, Error> {
-    let factors = a
-        .llt(Side::Lower)
-        .map_err(|LltError::NonPositivePivot { index }| {
-            let found = format!("one whose first {} rows and columns are not", index + 1);
-            Error::argument(op, "a positive definite matrix", found)
-        })?;
-    let lower = factors.L();
+    let lower = serial::cholesky(a).map_err(|LltError::NonPositivePivot { index }| {
+        let found = format!("one whose first {} rows and columns are not", index + 1);
+        Error::argument(op, "a positive definite matrix", found)
+    })?;
     Ok(Mat::from_fn(a.nrows(), a.nrows(), |row, column| {
         if row < column {
             W::from_real(0.0)

@@ -5,7 +5,9 @@ use num_complex::Complex;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_solvers::preconditioners::splu;
-use sparsefuse_solvers::{Checkpoint, LinearOperator, Method, Options, StopReason, minres};
+use sparsefuse_solvers::{
+    Checkpoint, LinearOperator, MatrixFree, Method, Options, StopReason, minres,
+};
 use sparsefuse_sparse::{Csr, gallery};
 use sparsefuse_testing::everywhere;
 
@@ -222,10 +224,11 @@ fn no_iteration_follows_a_claim_at_the_limit() {
 fn resumed_solves_end_as_whole_ones() {
     let name = format!("sparsefuse-resumed-{}", std::process::id());
     let file = std::env::temp_dir().join(name);
-    let mut restarts = 0;
+    let (mut resumed_solves, mut after_claims) = (0, 0);
     for (longest, seed) in [(4, 1), (4, 2), (12, 3), (12, 4), (60, 5)] {
         let system = System::new(15, longest, seed);
         let (a, b) = (system.matrix::<f32>(), system.rhs());
+        let rhs_norm = f64::from(b.norm2().get().unwrap());
         for method in [Method::Cg, Method::Cgs, Method::Bicgstab] {
             let solve = |options: Options<'_, f32>| {
                 let solution = method.solve(
@@ -259,23 +262,25 @@ fn resumed_solves_end_as_whole_ones() {
                     file: &file,
                     every: 1000,
                 };
-                let (reason, ..) = solve(Options {
+                let cut = solve(Options {
                     max_iter: Some(limit),
                     checkpoint: Some(checkpoint),
                     ..Options::default()
                 });
-                assert_eq!(reason, StopReason::IterationLimit);
+                assert_eq!(cut.0, StopReason::IterationLimit);
+                after_claims += usize::from(cut.4[limit] <= 1e-6 * rhs_norm);
                 let resumed = solve(Options {
                     restart: Some(&file),
                     ..Options::default()
                 });
                 assert_eq!(resumed, whole, "{method} of {longest}, {seed}, at {limit}");
-                restarts += 1;
+                resumed_solves += 1;
             }
         }
     }
     std::fs::remove_file(&file).unwrap();
-    assert!(restarts > 50, "{restarts}");
+    assert!(resumed_solves > 50, "{resumed_solves}");
+    assert!(after_claims > 0, "no claim at a limit was not true");
 }
 
 #[test]
@@ -311,4 +316,12 @@ fn minres_of_a_right_hand_side_in_the_nullspace() {
         assert_eq!(solution.reason, StopReason::LeastSquares);
         assert_eq!(solution.x.to_vec().unwrap(), [0.0, 0.0]);
     }
+}
+
+/// What is no number is not a solution.
+#[test]
+fn minres_of_what_is_no_number() {
+    let a = MatrixFree::new(4, |x: &Vector<f64>| Ok(x * f64::NAN));
+    let found = minres(&a, &Vector::ones([4]));
+    assert!(!found.is_ok_and(|solution| solution.converged()));
 }
