@@ -1,7 +1,6 @@
 //! Dense linear algebra takes one thread of faer's, whatever another crate of the program has set:
 //! last bits would depend on it.
 
-#![cfg(feature = "linalg")]
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
 use num_complex::Complex;

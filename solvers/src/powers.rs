@@ -49,8 +49,8 @@ pub(crate) fn times_power<T: Field>(x: &Vector<T>, power: i32) -> Vector<T> {
     }
 }
 
-/// A vector over the power of two that brings its largest element near 1, if squares of its elements
-/// may be out of range.
+/// A vector over the power of two that brings its largest element near 1, if squares of its
+/// elements may be out of range.
 pub(crate) fn vector_near_one<T: Field>(x: &Vector<T>) -> Result<Vector<T>, Error> {
     let largest = x.norm_inf().get()?.to_f64();
     Ok(times_power(x, -power_near_one::<T>(largest)))

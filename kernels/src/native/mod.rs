@@ -358,7 +358,8 @@ impl Twin {
         let memories: Vec<_> = arrays.map(|&(arg, _)| args[arg as usize].memory).collect();
         let mut premise = Premise::of(run, &memories, is_general);
         let may_stream = match run.is_lined {
-            // Lines may begin within a cache line; the lanes of reductions begin with the first row.
+            // Lines may begin within a cache line; the lanes of reductions begin with the first
+            // row.
             true => printed.lanes.is_empty(),
             false => matches!(self.worth, Worth::Memory(_)),
         };

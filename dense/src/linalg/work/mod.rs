@@ -5,6 +5,7 @@ mod factors;
 mod inverse_iteration;
 mod number;
 mod serial;
+mod spectrum;
 mod systems;
 
 use faer::MatRef;

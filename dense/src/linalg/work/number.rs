@@ -1,6 +1,6 @@
 //! The numbers that faer computes with, and the matrices it makes.
 
-use super::serial;
+use super::spectrum;
 use faer::linalg::evd::EvdError;
 use faer::traits::ComplexField;
 use faer::{Mat, MatRef};
@@ -32,7 +32,7 @@ impl Number for f64 {
         a: MatRef<'_, Self>,
         vectors: Option<&mut Mat<Complex<f64>>>,
     ) -> Result<Vec<Complex<f64>>, EvdError> {
-        serial::eig_of_real(a, vectors)
+        spectrum::eig_of_real(a, vectors)
     }
 }
 
@@ -47,7 +47,7 @@ impl Number for Complex<f64> {
         a: MatRef<'_, Self>,
         vectors: Option<&mut Mat<Complex<f64>>>,
     ) -> Result<Vec<Complex<f64>>, EvdError> {
-        serial::eig_of_complex(a, vectors)
+        spectrum::eig_of_complex(a, vectors)
     }
 }
 
