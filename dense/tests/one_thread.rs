@@ -37,7 +37,7 @@ fn check<T: Field>() {
 
 #[test]
 fn no_method_asks_how_many_threads_the_process_has() {
-    // Whoever asks now panics.
+    // From here on faer panics where it is asked for that number.
     faer::disable_global_parallelism();
     check::<f64>();
     check::<Complex<f32>>();

@@ -228,10 +228,11 @@ impl Rotations {
     /// *MINRES-QLP* (2011), section 3.
     fn gradient(&self, delta: f64, gamma_next: f64) -> f64 {
         let above = self.c[1] * delta - self.c[0] * self.s[1] * self.gamma[1];
+        let length = length(above, self.c[1] * gamma_next);
         match self.largest.max(delta.abs()).max(gamma_next) {
             // A r = 0 from the beginning, or there are no numbers.
-            0.0 => length(above, self.c[1] * gamma_next),
-            largest => length(above, self.c[1] * gamma_next) / largest,
+            0.0 => length,
+            largest => length / largest,
         }
     }
 

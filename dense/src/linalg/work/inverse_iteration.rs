@@ -42,8 +42,8 @@ pub(super) fn mend<W: Number>(
     let tolerance = 64.0 * (n as f64).sqrt() * rounding;
     let mut suspects = suspects(a, values, vectors, tolerance);
     // Of a pair of conjugates of a real matrix the first, which gives the other.
-    let partners = partners::<W>(values);
-    suspects.retain(|&(column, _)| partners[column] != Some(Partner::First));
+    let is_second = seconds::<W>(values);
+    suspects.retain(|&(column, _)| !is_second[column]);
     suspects.sort_by(|(a, _), (b, _)| {
         let (a, b) = (values[*a], values[*b]);
         a.re.total_cmp(&b.re).then(a.im.total_cmp(&b.im))
@@ -64,7 +64,7 @@ pub(super) fn mend<W: Number>(
                 continue;
             };
             vectors.col_mut(column).copy_from(&vector);
-            if partners[column] == Some(Partner::Second) {
+            if is_second.get(column + 1) == Some(&true) {
                 let conjugate = |row: usize| vector[row].conj();
                 (0..n).for_each(|row| vectors[(row, column + 1)] = conjugate(row));
             }
@@ -72,25 +72,15 @@ pub(super) fn mend<W: Number>(
     }
 }
 
-/// Which of a pair of conjugate values of a real matrix, neighbours, the other one is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Partner {
-    First,
-    Second,
-}
-
-fn partners<W: Number>(values: &[Complex<f64>]) -> Vec<Option<Partner>> {
-    let mut partners = vec![None; values.len()];
-    let mut column = 0;
-    while W::IS_REAL && column + 1 < values.len() {
-        let is_pair = values[column].im != 0.0;
-        if is_pair {
-            partners[column] = Some(Partner::Second);
-            partners[column + 1] = Some(Partner::First);
-        }
-        column += if is_pair { 2 } else { 1 };
+/// Whether a value is the second of a pair of conjugates, which are neighbours, of a real matrix.
+fn seconds<W: Number>(values: &[Complex<f64>]) -> Vec<bool> {
+    let mut is_second = vec![false; values.len()];
+    let is_complex = |column: usize| W::IS_REAL && values[column].im != 0.0;
+    for column in 1..values.len() {
+        let is_behind = is_complex(column - 1) && !is_second[column - 1];
+        is_second[column] = is_complex(column) && is_behind;
     }
-    partners
+    is_second
 }
 
 /// The columns whose residual `a v - value v` is larger than the tolerance, for vectors of
