@@ -8,7 +8,7 @@
 use crate::array::Array;
 use crate::operand::check_len;
 use sparsefuse_kernels::{DType, Element};
-use sparsefuse_runtime::{Error, ErrorKind, MAX_RANK, Runtime, Shape, StoreHandle};
+use sparsefuse_runtime::{Error, ErrorKind, Runtime, Shape, StoreHandle};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -287,12 +287,16 @@ impl Header {
             let (_, rest) = text.split_once(&format!("'{key}':"))?;
             Some(rest.trim_start())
         };
-        let descr = after("descr")?.strip_prefix('\'')?.split_once('\'')?.0;
+        let descr = match after("descr")?.strip_prefix('\'') {
+            Some(rest) => rest.split_once('\'')?.0,
+            // Records have a list of names and types.
+            None => after("descr")?.split_once(']')?.0,
+        };
         let order = after("fortran_order")?;
         let dims = after("shape")?.strip_prefix('(')?.split_once(')')?.0;
         let dims = dims.split(',').map(str::trim).filter(|dim| !dim.is_empty());
         let shape: Result<Vec<usize>, _> = dims.map(str::parse).collect();
-        let shape = shape.ok().filter(|shape| shape.len() <= MAX_RANK)?;
+        let shape = shape.ok()?;
         let is_by_columns = match (order.starts_with("True"), order.starts_with("False")) {
             (true, _) => true,
             (_, true) => false,

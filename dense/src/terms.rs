@@ -128,10 +128,10 @@ impl<T: Numeric> Term<T> {
             axes.find(|axis| axis.0 == *label).map_or(1, |(_, len)| len)
         };
         let lens: Vec<usize> = labels.iter().map(len).collect();
-        let elements = if each.is_empty() {
-            self.times_matrix(other, [&rows, &summed, &columns])?
-        } else if summed.is_empty() {
+        let elements = if summed.is_empty() {
             self.times_broadcast(other, [&each, &rows, &columns])?
+        } else if each.is_empty() {
+            self.times_matrix(other, [&rows, &summed, &columns])?
         } else {
             let n = self.total(&each);
             let [n_rows, depth, n_columns] = [

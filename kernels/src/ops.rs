@@ -300,7 +300,15 @@ macro_rules! float_ops {
             #[inline(always)]
             fn sign(self) -> Self {
                 let abs = self.abs();
-                if abs == 0.0 {
+                let unit = |x: $float| match x.abs() == $float::INFINITY {
+                    true => $float::copysign(1.0, x),
+                    false => 0.0,
+                };
+                let (re, im) = (unit(self.re), unit(self.im));
+                if (re == 0.0) != (im == 0.0) {
+                    // As NumPy: the direction of the one part that is infinite.
+                    Complex::new(re, im)
+                } else if abs == 0.0 {
                     self
                 } else {
                     Complex::new(self.re / abs, self.im / abs)

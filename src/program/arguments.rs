@@ -514,18 +514,19 @@ impl SolveArguments {
 
     /// Refuses files that would overwrite each other, or what is read.
     pub(super) fn check_files(&self) -> Result<(), Failure> {
-        output::check_apart(
-            &[
-                ("the matrix", self.source.file()),
-                ("--rhs", self.rhs.file()),
-            ],
-            &[
-                ("--out", self.out.as_deref()),
-                ("--checkpoint", self.checkpoint.as_deref()),
-                ("--profile", self.profile.as_deref()),
-                ("--plot", self.plot.as_deref()),
-            ],
-        )
+        let read = [
+            ("the matrix", self.source.file()),
+            ("--rhs", self.rhs.file()),
+        ];
+        let written = [
+            ("--checkpoint", self.checkpoint.as_deref()),
+            ("--out", self.out.as_deref()),
+            ("--profile", self.profile.as_deref()),
+            ("--plot", self.plot.as_deref()),
+        ];
+        output::check_apart(&read, &written)?;
+        // A solve may go on writing the checkpoint that it resumes from.
+        output::check_apart(&[("--restart", self.restart_file())], &written[1..])
     }
 
     /// The settings of the runtime: those of the environment, then those of the arguments.

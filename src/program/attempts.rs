@@ -81,9 +81,9 @@ pub(super) fn solve<T: Field>(
             Ok(solved) => {
                 let outcome = outcome(&solved.solutions);
                 let residual = |solved: &Solved<T>| largest_residual(&solved.solutions);
-                let is_best = best
-                    .as_ref()
-                    .is_none_or(|best| !(residual(best) <= residual(&solved)));
+                let is_best = best.as_ref().is_none_or(|best| {
+                    residual(best).is_nan() || residual(&solved) < residual(best)
+                });
                 if is_best {
                     best = Some(solved);
                 }

@@ -5,7 +5,8 @@ use sparsefuse::sparse::file_beside;
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::path::Path;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
 
 /// Prints to standard output. A reader that has seen enough (`| head`) is no failure.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
@@ -39,10 +40,7 @@ pub(super) fn check_apart(
     written: &[(&str, Option<&Path>)],
 ) -> Result<(), Failure> {
     let is_device = |path: &Path| fs::metadata(path).is_ok_and(|found| !found.is_file());
-    let is_same = |a: &Path, b: &Path| match (fs::canonicalize(a), fs::canonicalize(b)) {
-        (Ok(a), Ok(b)) => a == b,
-        _ => a == b,
-    };
+    let is_same = |a: &Path, b: &Path| place(a) == place(b);
     for (number, &(name, path)) in written.iter().enumerate() {
         let Some(path) = path.filter(|path| !is_device(path)) else {
             continue;
@@ -57,6 +55,22 @@ pub(super) fn check_apart(
     Ok(())
 }
 
+/// The file that a path means, through all links; where there is none yet, that in its folder.
+fn place(path: &Path) -> PathBuf {
+    let in_folder = || {
+        let folder = path.parent()?;
+        let folder = match folder.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => folder,
+        };
+        Some(fs::canonicalize(folder).ok()?.join(path.file_name()?))
+    };
+    fs::canonicalize(path)
+        .ok()
+        .or_else(in_folder)
+        .unwrap_or_else(|| path.to_path_buf())
+}
+
 /// Refuses a file that cannot be written, before the work that it is meant for.
 pub(super) fn check_writable(path: &Path) -> Result<(), Failure> {
     let refuse = |error| Failure::system(path, "write", error);
@@ -65,6 +79,8 @@ pub(super) fn check_writable(path: &Path) -> Result<(), Failure> {
             let subject = path.to_string_lossy();
             Err(Failure::input(subject, "a file to write", "a folder"))
         }
+        // A pipe is written to in one piece: its reader would take this for the end.
+        Ok(metadata) if metadata.file_type().is_fifo() => Ok(()),
         Ok(metadata) => {
             OpenOptions::new().write(true).open(path).map_err(refuse)?;
             if metadata.is_file() {

@@ -66,7 +66,7 @@ pub(super) struct Totals {
     fused_tasks: u64,
     /// What runs tasks besides the processors, on this rank.
     device: Option<String>,
-    /// Of this rank: tasks that ran there, bytes copied there and back.
+    /// Tasks that ran there, bytes copied there and back; of this rank, then of all.
     device_tasks: u64,
     uploaded: u64,
     downloaded: u64,
@@ -154,21 +154,26 @@ impl Totals {
     pub(super) fn of_all_ranks(self, runtime: &Runtime) -> Result<Self, Error> {
         let times = runtime.all_gather(&[self.setup_s, self.solve_s])?;
         let of_process = self.process_memory.unwrap_or(0);
-        let bytes = runtime.all_gather(&[self.bytes, self.peak_memory, of_process])?;
+        let counts = [self.bytes, self.peak_memory, of_process];
+        let of_device = [self.device_tasks, self.uploaded, self.downloaded];
+        let counts = runtime.all_gather(&[counts, of_device].concat())?;
         let slowest = |time: usize| {
             times
                 .iter()
                 .map(|of_rank| of_rank[time])
                 .fold(0.0, f64::max)
         };
-        let sum = |count: usize| bytes.iter().map(|of_rank| of_rank[count]).sum();
-        let largest = bytes.iter().map(|of_rank| of_rank[2]).max();
+        let sum = |count: usize| counts.iter().map(|of_rank| of_rank[count]).sum();
+        let largest = counts.iter().map(|of_rank| of_rank[2]).max();
         Ok(Self {
             setup_s: slowest(0),
             solve_s: slowest(1),
             bytes: sum(0),
             peak_memory: sum(1),
             process_memory: largest.filter(|&bytes| bytes > 0),
+            device_tasks: sum(3),
+            uploaded: sum(4),
+            downloaded: sum(5),
             ..self
         })
     }

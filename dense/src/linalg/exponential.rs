@@ -64,10 +64,10 @@ impl<T: Field> Array<T, 2> {
             let found = format!("{element} in row {row}, column {column}");
             return Err(Error::argument(OP, "finite elements", found));
         }
-        let exponential = match T::IS_COMPLEX {
-            true => exponential(&self.try_cast::<Complex<f64>>()?)?.try_cast::<T>()?,
-            false => exponential(&self.try_cast::<f64>()?)?.try_cast::<T>()?,
-        };
+        let exponential = self.runtime().enter(|| match T::IS_COMPLEX {
+            true => exponential(&self.try_cast::<Complex<f64>>()?)?.try_cast::<T>(),
+            false => exponential(&self.try_cast::<f64>()?)?.try_cast::<T>(),
+        })?;
         match exponential.try_is_finite()?.try_all()?.get()? {
             true => Ok(exponential),
             false => {

@@ -13,7 +13,7 @@ use rawzip::{
     ZipArchiveWriter,
 };
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::{Error, MAX_RANK, Shape};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -250,6 +250,10 @@ fn sizes(header: &Header, place: &Path, len: u64) -> Result<(usize, usize), Erro
         let expected = "elements that are numbers, or texts of one length";
         return Err(other(place, expected, format!("'{}'", header.descr)));
     };
+    if header.shape.len() > MAX_RANK {
+        let expected = format!("at most {MAX_RANK} dimensions");
+        return Err(other(place, expected, header.shape.len().to_string()));
+    }
     let shape = Shape::new(&header.shape);
     let bytes = |elements: usize| {
         let bytes = (elements as u64).checked_mul(size as u64)?;

@@ -20,9 +20,11 @@
     FN T select_##T(_Bool c, T a, T b) {                                                  \
         return MAKE(T, c ? a.re : b.re, c ? a.im : b.im);                                 \
     }                                                                                     \
+    FN R unit_##R(R x) { return x == INFINITE ? 1 : x == -INFINITE ? -1 : 0; }            \
     FN T sign_##T(T a) {                                                                  \
-        R size = abs_##T(a);                                                              \
-        return select_##T(size == 0, a, MAKE(T, a.re / size, a.im / size));               \
+        R size = abs_##T(a), re = unit_##R(a.re), im = unit_##R(a.im);                    \
+        T finite = select_##T(size == 0, a, MAKE(T, a.re / size, a.im / size));           \
+        return select_##T((re == 0) != (im == 0), MAKE(T, re, im), finite);               \
     }
 
 COMPLEX(complex_f32, f32)

@@ -73,13 +73,14 @@ pub(crate) enum Origin {
 impl Round {
     /// The round that a window holds, of a loop that held `before` at the begin and `after` now.
     /// `None` if the next one may do something else: if it has host tasks, whose functions may be
-    /// others, or ends with a store that is neither of the window nor was there before.
+    /// others, or ends with a store that is neither of the window nor was there before, or with
+    /// another number of stores.
     pub(crate) fn of<'a>(
         (runtime, window): (u64, &Window),
         before: &[Weak<Store>],
         after: impl Iterator<Item = &'a Counted<Store>> + Clone,
     ) -> Option<Self> {
-        if window.is_empty() || window.has_host_tasks() {
+        if window.is_empty() || window.has_host_tasks() || after.clone().count() != before.len() {
             return None;
         }
         let address = |store: &Weak<Store>| store.as_ptr().addr();

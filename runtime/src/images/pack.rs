@@ -20,9 +20,9 @@ pub(crate) enum Prospect {
     /// Not yet, but many times from now on.
     Expected,
     /// So often in plain form, by one structure, which is known by the address of its ranges.
-    Plain { structure: usize, reads: usize },
+    Plain { structure: u64, reads: usize },
     /// Often enough, but packing takes more bytes, or more memory than there is.
-    Refused { structure: usize, bytes: usize },
+    Refused { structure: u64, bytes: usize },
 }
 
 /// Entries that may be packed.

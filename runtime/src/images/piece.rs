@@ -62,8 +62,8 @@ pub(crate) struct Piece {
 /// What a piece depends on besides the indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PieceKey {
-    /// The memory of the ranges, which lives as long as the piece.
-    pub(crate) ranges: usize,
+    /// The number of the ranges' instance.
+    pub(crate) ranges: u64,
     pub(crate) launch: Partition,
     pub(crate) x_partition: Partition,
     pub(crate) x_len: usize,

@@ -87,12 +87,18 @@ impl Running<'_, '_> {
             .rows(partition, shape, self.context.comm.rank());
         let room = self.frame.expect_room(partition, shape, room);
         let old = self.frame.instance(slot)?;
-        let new = Instance::with_room(self.context.pool, own.clone(), room, (row_len, size))?;
-        let bytes = own.len() * row_len * size;
         assert!(
             old.rows.start == own.start && own.len() * row_len <= old.len(),
             "an instance holds the rows of its partition"
         );
+        // Positions of rows have the begin of the next rank's first one behind them, and keep it.
+        let rows = match old.rows.len() * row_len == old.len() {
+            true => old.rows.clone(),
+            false => own,
+        };
+        let bytes = rows.len() * row_len * size;
+        let new = Instance::with_room(self.context.pool, rows, room, (row_len, size))?;
+        new.is_moved_from(old);
         // SAFETY: both hold as many elements of `size` bytes, by the lines above, and the new
         // memory has no other user.
         unsafe { std::ptr::copy_nonoverlapping(old.to_read(), new.data(), bytes) };

@@ -47,7 +47,7 @@ impl Running<'_, '_> {
         let ranges = self.frame.instance(spec.ranges).cloned();
         let launch = self.task.group.launch;
         let key = PieceKey {
-            ranges: ranges.as_ref().map_or(0, |ranges| ranges.place()),
+            ranges: ranges.as_ref().map_or(0, |ranges| ranges.number()),
             launch,
             x_partition: spec.x_partition,
             x_len: self.schedule.slots[spec.x as usize].shape.rows(),

@@ -42,7 +42,12 @@ pub(crate) struct Instance {
     around: AtomicU64,
     /// Why none have arrived, if that has failed.
     lost: Mutex<Option<Error>>,
+    /// What tells its elements from those of others, 0 before the first question.
+    number: AtomicU64,
 }
+
+/// The last number of an instance.
+static NUMBERS: AtomicU64 = AtomicU64::new(0);
 
 /// The alignment of the elements where there is room in front of them: that of the pool.
 const ALIGNMENT: usize = 64;
@@ -66,6 +71,7 @@ impl Instance {
             row_bytes: 0,
             around: AtomicU64::new(0),
             lost: Mutex::new(None),
+            number: AtomicU64::new(0),
         }
     }
 
@@ -98,6 +104,7 @@ impl Instance {
             row_bytes: row_len * size,
             around: AtomicU64::new(0),
             lost: Mutex::new(None),
+            number: AtomicU64::new(0),
         })
     }
 
@@ -123,6 +130,7 @@ impl Instance {
             row_bytes: self.row_bytes,
             around: AtomicU64::new(self.around.load(Ordering::Relaxed)),
             lost: Mutex::new(self.lost()),
+            number: AtomicU64::new(0),
         })
     }
 
@@ -175,9 +183,23 @@ impl Instance {
         bytes.min(0).unsigned_abs() <= self.skip
     }
 
-    /// The address of its memory, which tells it from others.
-    pub(crate) fn place(&self) -> usize {
-        self.memory.place()
+    /// A number that tells its elements from those of others, wherever they are moved
+    /// ([`Instance::is_moved_from`]): ranks that move theirs and ranks that do not go on alike.
+    pub(crate) fn number(&self) -> u64 {
+        match self.number.load(Ordering::Relaxed) {
+            0 => {
+                let number = NUMBERS.fetch_add(1, Ordering::Relaxed) + 1;
+                self.number.store(number, Ordering::Relaxed);
+                number
+            }
+            number => number,
+        }
+    }
+
+    /// Says that its elements are those of another instance, which has moved here.
+    pub(crate) fn is_moved_from(&self, old: &Self) {
+        let number = old.number.load(Ordering::Relaxed);
+        self.number.store(number, Ordering::Relaxed);
     }
 
     /// The address of the first element in the memory of the rank's device, if it has one.
@@ -206,8 +228,9 @@ impl Instance {
         self.memory.is_on_device()
     }
 
-    /// The bytes of the rows in front of the elements, nearest ones, or behind them, of which there
-    /// are `n_rows` of `row_bytes` bytes.
+    /// The bytes of the rows in front of the rank's own ones, of which there are `own`, nearest
+    /// ones, or behind them, of which there are `n_rows` of `row_bytes` bytes. What the instance
+    /// has itself behind the own rows are the same ones.
     ///
     /// # Panics
     ///
@@ -217,16 +240,21 @@ impl Instance {
     ///
     /// Nothing else reads or writes the room while the slice lives.
     #[expect(clippy::mut_from_ref, reason = "the room is no part of what is shared")]
-    pub(crate) unsafe fn halo(&self, side: Side, n_rows: usize, row_bytes: usize) -> &mut [u8] {
+    pub(crate) unsafe fn halo(
+        &self,
+        side: Side,
+        (own, n_rows): (usize, usize),
+        row_bytes: usize,
+    ) -> &mut [u8] {
         let bytes = n_rows * row_bytes;
         let first = match side {
             Side::Before => self.skip.checked_sub(bytes),
-            Side::Behind => Some(self.skip + self.rows.len() * row_bytes),
+            Side::Behind => Some(self.skip + own * row_bytes),
         };
         let fits = |first: &usize| first.checked_add(bytes) <= Some(self.memory.len());
         let first = first.filter(|first| n_rows <= self.room[side as usize] && fits(first));
         let first = first.expect("an instance has room for its halo");
-        // SAFETY: the bytes are within the memory and outside of the elements, by the lines above;
+        // SAFETY: the bytes are within the memory and outside of the own rows, by the lines above;
         // memory of the pool is initialised (`block.rs`); the caller promises that they are not
         // used elsewhere.
         unsafe { std::slice::from_raw_parts_mut(self.memory.data().add(first), bytes) }

@@ -287,11 +287,6 @@ impl Memory {
         self.to_host(Use::Read)
     }
 
-    /// Its address, which tells it from others.
-    pub(crate) fn place(&self) -> usize {
-        self.data.addr().get()
-    }
-
     #[inline]
     fn to_host(&self, access: Use) -> *mut u8 {
         if let Some(mirror) = &self.mirror {

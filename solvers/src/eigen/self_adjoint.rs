@@ -223,8 +223,8 @@ pub fn eigsh<T: Field>(
 ///
 /// # Errors
 ///
-/// As [`eigsh`], and if A - sigma I is singular, sigma being an eigenvalue, or memory for its
-/// factors runs out.
+/// As [`eigsh`], and if `sigma` is not finite, A - sigma I is singular, sigma being an eigenvalue,
+/// or memory for its factors runs out.
 pub fn eigsh_near<T: Field>(
     a: &Csr<T>,
     sigma: f64,
@@ -251,7 +251,7 @@ pub fn eigsh_near<T: Field>(
 ///
 /// # Errors
 ///
-/// As [`eigsh`], for either operator.
+/// As [`eigsh`], for either operator, and if `sigma` is not finite.
 pub fn eigsh_with_inverse<T: Field>(
     a: &dyn LinearOperator<T>,
     inverse: &dyn LinearOperator<T>,
@@ -290,6 +290,9 @@ impl Scales {
         mass: Option<&Mass<T>>,
         sigma: f64,
     ) -> Result<Self, Error> {
+        if !sigma.is_finite() {
+            return Err(Error::argument(OP, "a finite sigma", sigma.to_string()));
+        }
         let of_mass = mass.map_or(0, |mass| mass.power);
         let shift = times_power_of(sigma, of_mass);
         let (of_a, is_hidden) = scale::power_of_shifted(OP, a, shift)?;

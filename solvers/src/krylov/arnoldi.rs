@@ -76,7 +76,7 @@ impl<T: Field> Zeros<T> {
         let count = grain(len, most.min(len) + 2) - 1;
         // From numbers, not by a task: the windows of the first cycle are those of the later ones.
         let zeros = |_| Vector::from_vec(vec![T::from_f64(0.0); len]);
-        Self((0..count).map(zeros).collect())
+        Self(vector.runtime().enter(|| (0..count).map(zeros).collect()))
     }
 
     /// What the tasks on a basis of `k` vectors like this one lack; the first one, which has

@@ -1,10 +1,10 @@
 //! The method of conjugate gradients.
 
 use super::Method;
-use super::iterations::{Iterations, expect_positive};
+use super::iterations::Iterations;
 use super::stopping::Stopping;
 use crate::operator::LinearOperator;
-use crate::solution::{Options, Solution, StopReason};
+use crate::solution::{Options, Solution};
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, State, StoreHandle};
@@ -27,7 +27,7 @@ use sparsefuse_runtime::{Error, State, StoreHandle};
 ///
 /// # Errors
 ///
-/// If the shapes do not fit; not converging is no error but a [`StopReason`].
+/// If the shapes do not fit; not converging is no error but a [`StopReason`](crate::StopReason).
 pub fn cg<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solution<T>, Error> {
     cg_with(a, b, Options::default())
 }
@@ -44,7 +44,7 @@ pub fn cg<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solution
 /// # Errors
 ///
 /// If the shapes do not fit, an operator fails, or a look at some entries of the matrix shows that
-/// it is not symmetric (Hermitian); not converging is no error but a [`StopReason`].
+/// it is not symmetric (Hermitian); not converging is no error but a [`StopReason`](crate::StopReason).
 pub fn cg_with<T: Field>(
     a: &dyn LinearOperator<T>,
     b: &Vector<T>,
@@ -95,8 +95,8 @@ pub(super) async fn iterate<T: Field>(
     loop {
         let norm = stopping.norm(&step.r, &step.rho).await?;
         stopping.check(step.x, norm).await?;
-        expect_positive(&step.sigma, StopReason::IndefiniteMatrix)?;
-        expect_positive(&step.rho, StopReason::IndefinitePreconditioner)?;
+        let curvatures = [&step.sigma, &step.rho];
+        stopping.expect_definite(step.x, curvatures, norm).await?;
         if stopping.is_due() {
             let p = step.next_direction();
             stopping.save((step.x, &step.r), &step.rho, [&p])?;

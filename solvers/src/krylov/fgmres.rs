@@ -2,7 +2,7 @@
 
 use super::Method;
 use super::arnoldi::{Arnoldi, Zeros};
-use super::gmres::next_cycle;
+use super::gmres::{Begin, next_cycle};
 use super::iterations::Iterations;
 use super::stopping::{Judgement, Stopping};
 use crate::operator::LinearOperator;
@@ -60,13 +60,15 @@ pub(super) async fn iterate<T: Field>(
     restart: usize,
     stopping: &mut Stopping<'_, '_, T>,
     x: &mut Vector<T>,
-    mut r: Vector<T>,
+    r: Vector<T>,
 ) -> Iterations<T> {
     let a = stopping.operator();
-    let mut norm = stopping.first_norm();
     let zeros = Zeros::like(&r, restart);
+    let norm = stopping.first_norm();
+    let mut begin = Begin::new(stopping, (r, norm), false).await?;
     loop {
-        let mut space = Arnoldi::new(r, norm, &zeros);
+        let Begin { r, norms } = begin;
+        let mut space = Arnoldi::new(r, norms.true_one, &zeros);
         let mut preconditioned = Vec::new();
         let judgement = loop {
             let z = stopping.precondition(&space.candidate())?;
@@ -80,6 +82,6 @@ pub(super) async fn iterate<T: Field>(
         };
         let before = x.clone();
         *x += space.combination_of(&preconditioned);
-        (r, norm) = next_cycle(stopping, judgement, (x, before), &space, norm).await?;
+        begin = next_cycle(stopping, judgement, (x, before), &space, (norms, false)).await?;
     }
 }

@@ -60,25 +60,24 @@ pub(super) async fn iterate<T: Field>(
     (restart, side): (usize, Side),
     stopping: &mut Stopping<'_, '_, T>,
     x: &mut Vector<T>,
-    mut r: Vector<T>,
+    r: Vector<T>,
 ) -> Iterations<T> {
     let a = stopping.operator();
     let is_left = side == Side::Left && stopping.has_preconditioner();
     if is_left {
         stopping.expect_near_claims();
     }
-    let mut norm = stopping.first_norm();
     let zeros = Zeros::like(&r, restart);
+    let norm = stopping.first_norm();
+    let mut begin = Begin::new(stopping, (r, norm), is_left).await?;
     loop {
-        if is_left {
-            r = stopping.precondition(&r)?;
-        }
+        let Begin { r, norms } = begin;
         // By how much the true norm is larger than that of what is minimised.
         let scale = match is_left {
-            true => norm / norm_of(&r).await?,
+            true => norms.true_one / norms.minimised,
             false => 1.0,
         };
-        let mut space = Arnoldi::new(r, norm / scale, &zeros);
+        let mut space = Arnoldi::new(r, norms.minimised, &zeros);
         let judgement = loop {
             let u = &space.candidate();
             let w = match is_left {
@@ -98,19 +97,54 @@ pub(super) async fn iterate<T: Field>(
             true => correction,
             false => stopping.precondition(&correction)?,
         };
-        (r, norm) = next_cycle(stopping, judgement, (x, before), &space, norm).await?;
+        begin = next_cycle(stopping, judgement, (x, before), &space, (norms, is_left)).await?;
     }
 }
 
-/// The residual that the next cycle begins with and its norm, unless this cycle, at whose end x was
-/// judged, is the last. Where that has made the residual larger, x is again what it was before.
+/// What a cycle begins with: the residual, preconditioned where that is done on the left.
+pub(super) struct Begin<T> {
+    pub(super) r: Vector<T>,
+    pub(super) norms: Norms,
+}
+
+/// The norm that a cycle makes smaller, and that of the true residual.
+#[derive(Clone, Copy)]
+pub(super) struct Norms {
+    minimised: f64,
+    pub(super) true_one: f64,
+}
+
+impl<T: Field> Begin<T> {
+    pub(super) async fn new(
+        stopping: &Stopping<'_, '_, T>,
+        (r, true_one): (Vector<T>, f64),
+        is_left: bool,
+    ) -> Result<Self, Error> {
+        let (r, minimised) = match is_left {
+            true => {
+                let z = stopping.precondition(&r)?;
+                let norm = norm_of(&z).await?;
+                (z, norm)
+            }
+            false => (r, true_one),
+        };
+        let norms = Norms {
+            minimised,
+            true_one,
+        };
+        Ok(Self { r, norms })
+    }
+}
+
+/// What the next cycle begins with, unless this cycle, at whose end x was judged, is the last.
+/// Where that has made the residual larger, x is again what it was before.
 pub(super) async fn next_cycle<T: Field>(
     stopping: &mut Stopping<'_, '_, T>,
     judgement: Judgement,
     (x, before): (&mut Vector<T>, Vector<T>),
     space: &Arnoldi<T>,
-    last_norm: f64,
-) -> Result<(Vector<T>, f64), End<T>> {
+    (last, is_left): (Norms, bool),
+) -> Result<Begin<T>, End<T>> {
     let (r, is_claimed) = match judgement {
         Judgement::Stop(reason) => return Err(reason.into()),
         Judgement::Claim => match stopping.verify(x).await? {
@@ -121,14 +155,16 @@ pub(super) async fn next_cycle<T: Field>(
         Judgement::Iterate => (stopping.residual(x)?, false),
     };
     let norm = norm_of(&r).await?;
-    // A cycle that changes next to nothing is followed by its like.
-    if is_claimed || norm < last_norm * (1.0 - 1e-8) {
-        return Ok((r, norm));
+    let next = Begin::new(stopping, (r, norm), is_left).await?;
+    // A cycle that changes next to nothing is followed by its like. On the left the true residual
+    // may grow meanwhile.
+    if is_claimed || next.norms.minimised < last.minimised * (1.0 - 1e-8) {
+        return Ok(next);
     }
     if !norm.is_finite() {
         return Err(StopReason::NotFinite.into());
     }
-    if norm > last_norm {
+    if norm > last.true_one {
         *x = before;
     }
     Err(StopReason::Stagnation.into())

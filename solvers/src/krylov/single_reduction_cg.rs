@@ -1,12 +1,12 @@
 //! The method of conjugate gradients with one reduction an iteration.
 
 use super::Method;
-use super::iterations::{End, Iterations, expect_positive};
+use super::iterations::{End, Iterations};
 use super::scalars::real;
 use super::stopping::Stopping;
 use crate::operator::LinearOperator;
-use crate::solution::{Options, Solution, StopReason};
-use crate::turns::value;
+use crate::solution::{Options, Solution};
+use crate::turns::norm_of;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -34,7 +34,7 @@ pub fn single_reduction_cg<T: Field>(
 /// # Errors
 ///
 /// If the shapes do not fit, the matrix is seen not to be symmetric, an operator fails, or a
-/// checkpoint is asked for; not converging is no error but a [`StopReason`].
+/// checkpoint is asked for; not converging is no error but a [`StopReason`](crate::StopReason).
 pub fn single_reduction_cg_with<T: Field>(
     a: &dyn LinearOperator<T>,
     b: &Vector<T>,
@@ -89,8 +89,7 @@ pub(super) async fn doubt<T: Field>(
 ) -> Result<(), End<T>> {
     let sigma = p.dot(&stopping.operator().apply(p)?);
     let gamma = r.dot(&stopping.precondition(r)?);
-    value(&sigma).await?;
-    expect_positive(&sigma, StopReason::IndefiniteMatrix)?;
-    expect_positive(&gamma, StopReason::IndefinitePreconditioner)?;
+    let norm = norm_of(r).await?;
+    stopping.expect_definite(x, [&sigma, &gamma], norm).await?;
     Err(stopping.verify(x).await?)
 }

@@ -17,7 +17,7 @@
 
 use super::Method;
 use super::admission::check;
-use super::iterations::{End, Iterations, Steps, until_stopped};
+use super::iterations::{End, Iterations, Steps, expect_positive, until_stopped};
 use super::residual::TrueResidual;
 use super::scalars::real;
 use crate::checkpoint::{self, Header, State};
@@ -263,6 +263,26 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
             return Ok(StopReason::IterationLimit.into());
         }
         Ok(End::Restart(found.vector(self.a, (&self.b, x))?))
+    }
+
+    /// Stops where p'A p or r'M^-1 r, which have been computed, is not positive, with the norm of
+    /// the residual. Where that is below the rounding of b, they may have become 0, and x is
+    /// judged.
+    pub(super) async fn expect_definite(
+        &mut self,
+        x: &Vector<T>,
+        [sigma, gamma]: [&Scalar<T>; 2],
+        norm: f64,
+    ) -> Result<(), End<T>> {
+        let sigma = expect_positive(sigma, StopReason::IndefiniteMatrix);
+        let both =
+            sigma.and_then(|()| expect_positive(gamma, StopReason::IndefinitePreconditioner));
+        match both {
+            Err(End::Stop(_)) if norm <= T::Real::EPSILON.to_f64() * self.rhs_norm => {
+                Err(self.verify(x).await?)
+            }
+            both => both,
+        }
     }
 
     /// As [`Stopping::save`], before the first iteration: where the last one at the limit ended

@@ -354,7 +354,9 @@ impl<T: Field> Work<'_, T> {
             Rule::General => value != T::ZERO,
             Rule::Hermitian => re > 0.0,
         };
-        is_invertible && re.is_finite() && im.is_finite()
+        let (inverse_re, inverse_im) = T::ONE.over(value).parts();
+        let parts = [re, im, inverse_re, inverse_im];
+        is_invertible && parts.iter().all(|part| part.is_finite())
     }
 }
 

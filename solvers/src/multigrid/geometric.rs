@@ -10,6 +10,7 @@ use super::options::CycleOptions;
 use super::smoother::Relaxation;
 use super::stencil::{Stencil, couplings};
 use super::transfers::GridTransfer;
+use crate::powers::times_power_of_entries;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Shape};
 use sparsefuse_sparse::{Csr, eager};
@@ -112,6 +113,9 @@ pub(super) struct GridSetup<T> {
     stencil: Option<Stencil>,
     steps: Vec<Step<T>>,
     options: GridOptions<T>,
+    /// The power of two by which the matrix of the caller was divided, and those of its
+    /// discretisation are.
+    power: i32,
 }
 
 /// From one level to the next.
@@ -149,11 +153,14 @@ impl<T: Field> GridSetup<T> {
             n_sides: sides.len(),
             steps: Vec::new(),
             options: options.clone(),
+            power: 0,
         })
     }
 
-    /// The hierarchy for a matrix, with the transfers that are there, or new ones.
-    pub(super) fn hierarchy(&mut self, a: &Csr<T>) -> Result<Hierarchy<T>, Error> {
+    /// The hierarchy for a matrix that was divided by a power of two, with the transfers that are
+    /// there, or new ones.
+    pub(super) fn hierarchy(&mut self, a: &Csr<T>, power: i32) -> Result<Hierarchy<T>, Error> {
+        self.power = power;
         if self.stencil.is_some() {
             let ends = ends(a, &self.grid)?;
             if ends != self.grid.ends {
@@ -259,6 +266,7 @@ impl<T: Field> GridSetup<T> {
                     let (expected, found) = (shape((n, n)), shape(coarse.shape()));
                     return Err(Error::shape("multigrid", expected, found));
                 }
+                let coarse = times_power_of_entries(&coarse, -self.power);
                 let stencil = Stencil::of(&coarse, grid)?;
                 Ok((coarse, stencil))
             }

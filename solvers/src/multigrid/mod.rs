@@ -90,9 +90,10 @@ enum Setup<T> {
 }
 
 impl<T: Field> Setup<T> {
-    fn hierarchy(&mut self, a: &Csr<T>) -> Result<Hierarchy<T>, Error> {
+    /// For a matrix that was divided by a power of two.
+    fn hierarchy(&mut self, a: &Csr<T>, power: i32) -> Result<Hierarchy<T>, Error> {
         match self {
-            Self::Grid(setup) => setup.hierarchy(a),
+            Self::Grid(setup) => setup.hierarchy(a, power),
             Self::Aggregation(setup) => setup.hierarchy(a),
         }
     }
@@ -198,7 +199,7 @@ impl<T: Field> Multigrid<T> {
         (near_one, power): (Csr<T>, i32),
         mut setup: Setup<T>,
     ) -> Result<Self, Error> {
-        let hierarchy = setup.hierarchy(&near_one)?;
+        let hierarchy = setup.hierarchy(&near_one, power)?;
         hierarchy.expect_products();
         Ok(Self {
             a: a.clone(),
@@ -286,7 +287,7 @@ impl<T: Field> Preconditioner<T> for Multigrid<T> {
         check_finite(OP, a)?;
         let (near_one, power) = near_one(a)?;
         let mut setup = self.setup.clone();
-        self.hierarchy = setup.hierarchy(&near_one)?;
+        self.hierarchy = setup.hierarchy(&near_one, power)?;
         self.hierarchy.expect_products();
         (self.setup, self.a, self.power) = (setup, a.clone(), power);
         Ok(())

@@ -56,7 +56,8 @@ pub enum CoarseSolver {
     /// with it is a task like any other, so the cycle stays in the window. Of a singular matrix,
     /// such as that of a pure Neumann problem, it is the pseudo-inverse (Moore-Penrose). For n rows
     /// it takes 2 n³ operations, on the threads of every rank, and 16 n² bytes; of a singular
-    /// matrix up to five times as many.
+    /// matrix up to five times as many. Of more rows, on grids it is refused, and aggregation takes
+    /// the smoother.
     #[default]
     Inverse,
     /// Exactly: by sparse LU factors ([`splu`](crate::preconditioners::splu)), for a last level of

@@ -14,7 +14,7 @@
 
 use super::newton::{Newton, Solved};
 use super::options::Jacobian;
-use super::progress::{AFTER_A_STEP, LEAST_FACTOR, MOST_FACTOR, Progress};
+use super::progress::{AFTER_A_STEP, LEAST_FACTOR, MOST_FACTOR, Progress, Try};
 use super::rhs::{Rhs, norm};
 use super::root::root;
 use super::trajectory::IvpEnd;
@@ -82,18 +82,18 @@ impl<'a, T: Field, const D: usize> Bdf<'a, T, D> {
         self.newton.begin_step();
         let mut is_again = false;
         loop {
-            let h = match at.next_try(self.length, is_again) {
-                Ok(h) => h,
+            let Try { t, h, length } = match at.next_try(self.length, is_again) {
+                Ok(tried) => tried,
                 Err(end) => return Ok(Some(end)),
             };
             is_again = true;
-            if h.abs() != self.length {
-                self.change_length(h.abs() / self.length)?;
-                self.length = h.abs();
+            if length != self.length {
+                self.change_length(length / self.length)?;
                 self.newton.forget();
             }
+            // As rounded: the differences are not changed for that.
+            self.length = h.abs();
             let order = self.order;
-            let t = at.after(h);
             let differences = &self.differences[..=order];
             let predicted = sum(differences, |_| 1.0)?;
             let psi = sum(differences, |k| gamma(k) / alpha(order))?;

@@ -1,7 +1,7 @@
 //! Steps of explicit methods of Runge and Kutta.
 
-use super::progress::{AFTER_A_STEP, LEAST_FACTOR, MOST_FACTOR, Progress};
-use super::rhs::{Rhs, mean};
+use super::progress::{AFTER_A_STEP, LEAST_FACTOR, MOST_FACTOR, Progress, Try};
+use super::rhs::{Rhs, mean, squares};
 use super::root::root;
 use super::tableau::{Between, Tableau};
 use super::trajectory::IvpEnd;
@@ -52,8 +52,8 @@ impl<T: Field, const D: usize> Explicit<T, D> {
         let tableau = self.tableau;
         let mut is_again = false;
         loop {
-            let h = match at.next_try(self.length, is_again) {
-                Ok(h) => h,
+            let Try { t, h, .. } = match at.next_try(self.length, is_again) {
+                Ok(tried) => tried,
                 Err(end) => return Ok(Some(end)),
             };
             let mut slopes = vec![self.slope.clone()];
@@ -62,7 +62,6 @@ impl<T: Field, const D: usize> Explicit<T, D> {
                 slopes.push(rhs.slope(at.t + node * h, &y)?);
             }
             let y = combination(&at.y, h, tableau.step, &slopes)?;
-            let t = at.after(h);
             slopes.push(rhs.slope(t, &y)?);
             let error = h.abs() * self.error(rhs, (&at.y, &y), &slopes)?;
             let factor = SAFETY / root(error, tableau.error_order + 1);
@@ -98,7 +97,7 @@ impl<T: Field, const D: usize> Explicit<T, D> {
         let estimates = self.tableau.errors.iter().map(|weights| {
             let first = &slopes[0] * T::from_f64(weights[0]);
             let error = combination(&first, 1.0, &weights[1..], &slopes[1..])?;
-            Ok((error.abs() / allowed).sum_of_squares())
+            Ok(squares::<T, D>(&error, allowed))
         });
         let estimates = estimates.collect::<Result<Vec<_>, Error>>()?;
         let n = y.len();

@@ -100,7 +100,8 @@ pub struct IvpOptions<'a, T, const D: usize> {
     pub atol: f64,
     /// The length of the first step, which is tried; by default from the first two slopes.
     pub first_step: Option<f64>,
-    /// The longest step; infinite by default.
+    /// The longest step; infinite by default. One that is below ten roundings of the time ends the
+    /// integration.
     pub longest_step: f64,
     /// The most steps, those that are tried again included; none by default.
     pub most_steps: Option<usize>,

@@ -10,6 +10,18 @@ pub(super) const MOST_FACTOR: f64 = 10.0;
 /// Why there is a last step.
 pub(super) const AFTER_A_STEP: &str = "times within a step are asked for after a step";
 
+/// A step that is tried.
+#[derive(Clone, Copy)]
+pub(super) struct Try {
+    /// The time behind it.
+    pub(super) t: f64,
+    /// How far it goes, with a sign: to that time, which has been rounded, so that the state is
+    /// one of it.
+    pub(super) h: f64,
+    /// The length that was wanted, before the time was rounded.
+    pub(super) length: f64,
+}
+
 /// Time and state, and where they are to go.
 pub(super) struct Progress<T, const D: usize> {
     pub(super) t: f64,
@@ -42,36 +54,25 @@ impl<T, const D: usize> Progress<T, D> {
         }
     }
 
-    /// How far to go at the next try of a step, with a sign: about `length`, but not beyond the
-    /// end, and not so little that the time would not change. What is too short when it is tried
-    /// again is the end of the integration.
-    pub(super) fn next_try(&mut self, length: f64, is_again: bool) -> Result<f64, IvpEnd> {
-        let least = 10.0 * self.rounding();
-        if is_again && length < least {
+    /// The next try of a step: about as far as `length`, but not beyond the end, and not so little
+    /// that the time would not change. What is too short when it is tried again is the end of the
+    /// integration, and so is a longest step that is.
+    pub(super) fn next_try(&mut self, length: f64, is_again: bool) -> Result<Try, IvpEnd> {
+        let least = self.least_step();
+        if self.longest_step < least || is_again && length < least {
             return Err(IvpEnd::StepTooShort);
         }
         if self.tries == self.most_steps {
             return Err(IvpEnd::StepLimit);
         }
         self.tries += 1;
-        let h = self.towards * length.min(self.longest_step).max(least);
-        Ok(match self.is_end(self.t + h) {
-            true => self.end - self.t,
-            false => h,
-        })
-    }
-
-    /// The time behind a step.
-    pub(super) fn after(&self, h: f64) -> f64 {
-        match self.is_end(self.t + h) {
-            true => self.end,
-            false => self.t + h,
-        }
-    }
-
-    /// Whether this time is the end, or would be beyond.
-    fn is_end(&self, t: f64) -> bool {
-        self.towards * (t - self.end) >= 0.0
+        let length = length.min(self.longest_step).max(least);
+        let t = self.t + self.towards * length;
+        let is_beyond = self.towards * (t - self.end) > 0.0;
+        let t = if is_beyond { self.end } else { t };
+        let h = t - self.t;
+        let length = if is_beyond { h.abs() } else { length };
+        Ok(Try { t, h, length })
     }
 
     /// The time to go to.
@@ -84,11 +85,12 @@ impl<T, const D: usize> Progress<T, D> {
         self.t == self.end
     }
 
-    /// The distance to the next time that has another number.
-    fn rounding(&self) -> f64 {
-        match self.towards > 0.0 {
+    /// The shortest step: ten times the distance to the next time that has another number.
+    pub(super) fn least_step(&self) -> f64 {
+        let next = match self.towards > 0.0 {
             true => self.t.next_up() - self.t,
             false => self.t - self.t.next_down(),
-        }
+        };
+        10.0 * next
     }
 }

@@ -3,8 +3,8 @@
 use super::options::OfState;
 use super::root::root;
 use crate::operator::check_runtime;
-use sparsefuse_dense::Array;
-use sparsefuse_kernels::{Field, Numeric, Real};
+use sparsefuse_dense::{Array, Scalar};
+use sparsefuse_kernels::{Field, Numeric};
 use sparsefuse_runtime::{Error, Shape};
 
 const OP: &str = "solve_ivp";
@@ -55,12 +55,12 @@ impl<'a, T: Field, const D: usize> Rhs<'a, T, D> {
     pub(super) fn first_step(
         &mut self,
         (t, y, slope): (f64, &Array<T, D>, &Array<T, D>),
-        (towards, span, longest): (f64, f64, f64),
+        (towards, span, [shortest, longest]): (f64, f64, [f64; 2]),
         error_order: u32,
     ) -> Result<f64, Error> {
         let allowed = self.allowed(&y.abs());
-        let of_state = (y.abs() / &allowed).sum_of_squares();
-        let of_slope = (slope.abs() / &allowed).sum_of_squares();
+        let of_state = squares::<T, D>(y, &allowed);
+        let of_slope = squares::<T, D>(slope, &allowed);
         let (of_state, of_slope) = (
             mean(of_state.get()?, y.len()),
             mean(of_slope.get()?, y.len()),
@@ -77,7 +77,7 @@ impl<'a, T: Field, const D: usize> Rhs<'a, T, D> {
             true => (tried * 1e-3).max(1e-6),
             false => root(0.01 / of_slope.max(of_change), error_order + 1),
         };
-        Ok(step.min(100.0 * tried).min(span).min(longest))
+        Ok(step.min(100.0 * tried).max(shortest).min(span).min(longest))
     }
 }
 
@@ -86,13 +86,21 @@ pub(super) fn norm<T: Field, const D: usize>(
     array: &Array<T, D>,
     allowed: &Array<T::Real, D>,
 ) -> Result<f64, Error> {
-    let squares = (array.abs() / allowed).sum_of_squares();
-    Ok(mean(squares.get()?, array.len()))
+    Ok(mean(squares::<T, D>(array, allowed).get()?, array.len()))
+}
+
+/// The sum of the squares of the elements by what is allowed for each. In double precision: those
+/// of steep slopes are out of the range of single precision.
+pub(super) fn squares<T: Field, const D: usize>(
+    array: &Array<T, D>,
+    allowed: &Array<T::Real, D>,
+) -> Scalar<f64> {
+    (array.abs() / allowed).cast::<f64>().sum_of_squares()
 }
 
 /// The root of the mean of squares.
-pub(super) fn mean<R: Real>(sum_of_squares: R, len: usize) -> f64 {
-    (sum_of_squares.to_f64() / len.max(1) as f64).sqrt()
+pub(super) fn mean(sum_of_squares: f64, len: usize) -> f64 {
+    (sum_of_squares / len.max(1) as f64).sqrt()
 }
 
 /// A number as a real one of the precision of `T`.

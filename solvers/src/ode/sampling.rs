@@ -125,8 +125,8 @@ impl<'a, T: Field, const D: usize> Sampling<'a, T, D> {
 }
 
 /// The time in a step at which an event's value has just crossed 0, and the state then: by linear
-/// interpolation, where the value at an end that stays counts half (the Illinois method), and by
-/// halving where that is slow.
+/// interpolation, where the value at an end that stays a second time counts half (the Illinois
+/// method), and by halving where three rounds have not halved the interval.
 fn crossing<T: Field, const D: usize>(
     event: &mut Event<'_, T, D>,
     [(mut from, mut low), (mut to, mut high)]: [(f64, f64); 2],
@@ -134,13 +134,18 @@ fn crossing<T: Field, const D: usize>(
     state_at: &mut StateAt<'_, T, D>,
 ) -> Result<(f64, Array<T, D>), Error> {
     let mut y = at.y.clone();
+    // Which end has moved last, and the lengths of the interval in the last three rounds.
+    let mut moved = None;
+    let mut lengths = [f64::INFINITY; 3];
     for round in 0..200 {
-        if high == 0.0 || (to - from).abs() <= 4.0 * f64::EPSILON * to.abs().max(from.abs()) {
+        let length = (to - from).abs();
+        if high == 0.0 || length <= 4.0 * f64::EPSILON * to.abs().max(from.abs()) {
             break;
         }
-        let middle = match round % 3 {
-            2 => from + (to - from) / 2.0,
-            _ => from + (to - from) * (low / (low - high)),
+        let before = std::mem::replace(&mut lengths[round % 3], length);
+        let middle = match length > before / 2.0 {
+            true => from + (to - from) / 2.0,
+            false => from + (to - from) * (low / (low - high)),
         };
         if middle == from || middle == to || !middle.is_finite() {
             break;
@@ -148,12 +153,22 @@ fn crossing<T: Field, const D: usize>(
         let state = state_at(middle)?;
         let value = (event.value)(middle, &state)?;
         if value != 0.0 && (value > 0.0) == (low > 0.0) {
-            (from, low, high) = (middle, value, high / 2.0);
+            let share = if moved == Some(End::Begin) { 0.5 } else { 1.0 };
+            (from, low, high, moved) = (middle, value, high * share, Some(End::Begin));
         } else {
-            (to, high, low, y) = (middle, value, low / 2.0, state);
+            let share = if moved == Some(End::Behind) { 0.5 } else { 1.0 };
+            (to, high, low, y) = (middle, value, low * share, state);
+            moved = Some(End::Behind);
         }
     }
     Ok((to, y))
+}
+
+/// An end of the interval that holds a crossing.
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    Begin,
+    Behind,
 }
 
 /// Whether times lie between begin and end, in the order of the integration.

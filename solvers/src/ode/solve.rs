@@ -201,7 +201,8 @@ impl<'a, T: Field, const D: usize> Stepper<'a, T, D> {
         let length = match first_step {
             Some(length) => length,
             None => {
-                let range = (at.towards, (end - at.t).abs(), longest);
+                let lengths = [at.least_step(), longest];
+                let range = (at.towards, (end - at.t).abs(), lengths);
                 rhs.first_step((at.t, &at.y, &slope), range, order)?
             }
         };

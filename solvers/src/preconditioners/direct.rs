@@ -94,7 +94,7 @@ impl<T: Field> Direct<T> {
         check_finite(OP, a)?;
         let layout = a.row_layout()?;
         let factors = eager(method.factorisation(), &[a], || {
-            let rows = gather(a, &layout)?;
+            let rows = gather(a)?;
             let factors = Complete::new(method, &rows);
             layout.runtime().agree(factors)
         })?;
@@ -183,7 +183,7 @@ impl<T: Field> Preconditioner<T> for Direct<T> {
         check_update(OP, self, a)?;
         check_finite(OP, a)?;
         let factors = eager(self.method.factorisation(), &[a], || {
-            let rows = gather(a, &self.layout)?;
+            let rows = gather(a)?;
             let factors = self.factors.with_rows(&rows);
             self.layout.runtime().agree(factors)
         })?;
@@ -200,9 +200,9 @@ impl<T> fmt::Debug for Direct<T> {
 }
 
 /// All rows of a matrix, on every rank.
-fn gather<T: Field>(a: &Csr<T>, layout: &RowLayout) -> Result<LocalRows<T>, Error> {
-    let (runtime, n_rows) = (layout.runtime(), layout.n_rows());
-    let Some(cuts) = runtime.cuts(layout.partition()) else {
+fn gather<T: Field>(a: &Csr<T>) -> Result<LocalRows<T>, Error> {
+    let (runtime, n_rows) = (a.runtime(), a.n_rows());
+    let Some(cuts) = runtime.cuts(a.row_partition()?) else {
         return Ok(a.local_rows()?.1);
     };
     let rows = Exchange::to_ranges(runtime.rank(), &cuts, |_| 0..n_rows)?;

@@ -306,7 +306,8 @@ impl<T: Field> Row<T> {
             for (&column, &value) in columns.iter().zip(values).skip(1) {
                 self.add(column, -(factor * value));
             }
-            self.values[place] = factor;
+            // It is divided when it is kept: what is kept has no unit, what is compared has that of
+            // the row.
             self.lower.push(column);
         }
     }
@@ -330,7 +331,9 @@ impl<T: Field> Row<T> {
         finished.try_reserve(1 + self.upper.len())?;
         let columns = std::mem::take(&mut self.lower);
         for column in self.largest(columns, 0.0, fill) {
-            lower.push(column, self.values[column as usize]);
+            // A row that has eliminated has a pivot.
+            let pivot = finished.row(column as usize).1[0];
+            lower.push(column, self.values[column as usize].over(pivot));
             self.clear(column);
         }
         lower.end_row();

@@ -73,7 +73,8 @@ impl Default for SorOptions {
 ///
 /// In sequence, a direction costs a triangular solve, about half a product, and each sweep after
 /// the first a product more; holds a copy of the triangles. By colours, a direction costs a product
-/// and, for each colour, a pass over the vectors; holds a copy of the matrix. Colours are those
+/// and, for each colour, a pass over the vectors; holds a copy of the matrix and for each colour a
+/// position and a factor of each row: a row with many entries makes many colours. Colours are those
 /// that rows in order find free (see [`Sor::colors`]): 2 for five-point stencils.
 ///
 /// ```

@@ -170,7 +170,7 @@ impl<T: Numeric> Coo<T> {
         })
     }
 
-    /// The matrix in column format, as [`Coo::to_csr`].
+    /// The matrix in column format, as [`Coo::to_csr`], but made anew in each call.
     ///
     /// # Errors
     ///

@@ -423,7 +423,8 @@ impl<T: Numeric> Dia<T> {
 impl<T: Numeric> Csr<T> {
     /// The matrix by diagonals: all diagonals with an entry, with 0 where nothing is stored. If
     /// they are full, the two share their values, and nothing but the offsets is new. Refused where
-    /// that takes more than eight times the bytes of the values, as [`Csr::to_dia_within`].
+    /// that takes more than a megabyte and eight times the bytes of the values, as
+    /// [`Csr::to_dia_within`].
     ///
     /// ```
     /// use sparsefuse_sparse::gallery;

@@ -93,7 +93,7 @@ pub fn banded_varying<T: Field>(n: usize, diagonals: usize) -> Result<Csr<T>, Er
             diagonals.to_string(),
         ));
     }
-    let reach = diagonals / 2;
+    let reach = (diagonals / 2).min(n);
     let value = |row: usize, column: usize| {
         let (low, distance) = (row.min(column), row.abs_diff(column));
         match distance {

@@ -219,6 +219,9 @@ pub(super) fn bad_diagonal<T: Field>(
     }
     let mut number = 0_usize;
     for column in 0..header.n_cols {
+        if number >= first.saturating_add(vals.len()) {
+            return None;
+        }
         if let Some(&val) = number.checked_sub(first).and_then(|k| vals.get(k))
             && let Err(kind) = check_is_real(column as u64 + 1, val)
         {

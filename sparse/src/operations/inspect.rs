@@ -50,7 +50,9 @@ impl<T: Field> Csr<T> {
         if let Some(&norm_max) = self.inspected().norm_max.get() {
             return Ok(norm_max);
         }
-        let norm_max = match self.nnz() <= AT_HAND {
+        // The reduction knows no largest part of complex values, and an absolute value may overflow
+        // where the parts do not.
+        let norm_max = match self.nnz() <= AT_HAND || T::DTYPE.is_complex() {
             true => self.largest_part()?,
             false => self.norm_max().get()?.to_f64(),
         };

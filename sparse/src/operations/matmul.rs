@@ -109,8 +109,9 @@ impl<T: Numeric> Multiplication<T> {
         self.product
     }
 
-    /// Computes the product again, for factors with the same structures and perhaps other values.
-    /// Every rank must ask.
+    /// Computes the product again, for factors with the same structures and perhaps other values;
+    /// from nothing where their rows are on other ranks than those of the first ones. Every rank
+    /// must ask.
     ///
     /// # Errors
     ///
@@ -120,6 +121,12 @@ impl<T: Numeric> Multiplication<T> {
         if !is_same {
             let expected = "factors with the structures of the first ones";
             return Err(Error::argument("spgemm", expected, "other structures"));
+        }
+        let stays = left.row_partition()? == self.left.row_partition()?
+            && right.row_partition()? == self.right.row_partition()?;
+        if !stays {
+            *self = Self::new(left, right)?;
+            return Ok(&self.product);
         }
         let values = || self.values(left, right);
         let vals = eager("spgemm_numeric", &[left, right, &self.product], values)?;

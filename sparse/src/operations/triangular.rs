@@ -76,7 +76,8 @@ impl<T: Field> TriangularSolve<T> {
     ///
     /// # Errors
     ///
-    /// If a diagonal entry that is to be read is 0 or not stored.
+    /// If there are not as many rows as the layout gives this rank, or a diagonal entry that is to
+    /// be read is 0 or not stored.
     pub fn of_rows(
         layout: &RowLayout,
         rows: &LocalRows<T>,
@@ -85,6 +86,12 @@ impl<T: Field> TriangularSolve<T> {
     ) -> Result<Self, Error> {
         let runtime = layout.runtime();
         let setup = || {
+            let (expected, found) = (layout.rows().len(), rows.as_rows().len());
+            let fits = (found == expected).then_some(()).ok_or_else(|| {
+                let expected = format!("the {expected} rows of this rank");
+                Error::argument("triangular_setup", expected, found.to_string())
+            });
+            runtime.agree(fits)?;
             let chain = Chain::new(layout, triangle.sweep(), &rows.crd)?;
             let own = (layout.rows(), chain.needed());
             let part = LocalTriangle::new(own, rows, (triangle, diagonal));

@@ -140,7 +140,8 @@ impl<T: NumericOps, const SIDE_BY_SIDE: bool> PackedPart<'_, T, SIDE_BY_SIDE> {
         let offsets = self.offsets(pattern);
         // The last of the elements that are read for each entry is that of no row.
         let last = offsets
-            .last()
+            .iter()
+            .max()
             .map_or(0, |&offset| column + offset as usize + 2 * G * GROUP);
         if rows.len() < G * GROUP || last > self.rows.own_len {
             return 0;

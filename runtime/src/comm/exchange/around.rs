@@ -22,6 +22,8 @@ pub(crate) struct Around {
     pub(crate) slot: u32,
     /// What every rank needs, its own rows among it.
     pub(crate) needs: NeedsId,
+    /// How many rows this rank has.
+    own: usize,
     /// The rows of this rank's halos, in front of its own and behind them.
     n_rows: [usize; 2],
     /// One for each of them.
@@ -69,6 +71,7 @@ impl Around {
         Self {
             slot,
             needs: number,
+            own: own.len(),
             n_rows,
             sides,
             item: Item::new(dtype, 1),
@@ -99,7 +102,7 @@ impl Around {
     ) -> Option<&'i mut [u8]> {
         let (n_rows, row_bytes) = (self.n_rows[side as usize], self.row_len * self.item.size);
         // SAFETY: as the caller promises.
-        let halo = || unsafe { instance.halo(side, n_rows, row_bytes) };
+        let halo = || unsafe { instance.halo(side, (self.own, n_rows), row_bytes) };
         instance.has_room(self.n_rows, row_bytes).then(halo)
     }
 }

@@ -10,7 +10,8 @@ use std::sync::Weak;
 
 /// What a loop holds from round to round: stores, or handles of such, which a round replaces.
 pub trait State {
-    /// Shows each store, always in the same order.
+    /// Shows each store, always in the same order. A round that ends with another number of them
+    /// than it began with is not done again.
     fn each_store(&mut self, visit: &mut dyn FnMut(&mut StoreHandle));
 
     /// Whether these are whole stores, and none of them is seen through a view: handles are, and
@@ -29,7 +30,7 @@ pub trait State {
 /// Rounds are alike where they issue the same tasks, with the same numbers as parameters, on the
 /// state, on what they make, and on stores that are the same each time. **What a round does must
 /// depend on nothing else**: numbers of the program that change seldom, or contents of other stores
-/// that the program replaces, are not seen. A round that asks for a value, runs host tasks, issues
+/// that the program replaces (also by writing a part of an array), are not seen. A round that asks for a value, runs host tasks, issues
 /// tasks to another runtime too, has more tasks than a window, begins while there are other tasks
 /// in the window, or fails, is issued each time.
 ///
