@@ -63,6 +63,7 @@ impl<T: Element> Array<T, 2> {
                 found,
             ));
         }
+        self.expect_elements("blocks")?;
         let shape = self.shape();
         let grid = [0, 1].map(|d| shape[d].div_ceil(block[d]));
         let base = View::identity(Shape::new(&shape));
@@ -73,7 +74,7 @@ impl<T: Element> Array<T, 2> {
         });
         let views = views.collect::<Result<_, Error>>()?;
         Ok(Blocks {
-            store: self.own("blocks")?,
+            store: self.own()?,
             grid,
             views,
         })
@@ -92,13 +93,14 @@ impl<T: Element> Array<T, 4> {
     ///
     /// If the array's computation or memory for a copy fails.
     pub fn tiles(&mut self) -> Result<Blocks<'_>, Error> {
+        self.expect_elements("tiles")?;
         let [rows, columns, ..] = self.shape();
         let base = View::identity(Shape::new(&self.shape()));
         let views =
             pairs([rows, columns]).map(|[i, j]| Ok(Arc::new(base.index(0, i)?.index(0, j)?)));
         let views = views.collect::<Result<_, Error>>()?;
         Ok(Blocks {
-            store: self.own("tiles")?,
+            store: self.own()?,
             grid: [rows, columns],
             views,
         })
@@ -107,23 +109,30 @@ impl<T: Element> Array<T, 4> {
 
 impl<T: Element, const D: usize> Array<T, D> {
     /// The store of the array, which this handle alone holds, whole on every rank.
-    fn own(&mut self, op: &'static str) -> Result<&StoreHandle, Error> {
+    fn own(&mut self) -> Result<&StoreHandle, Error> {
         let is_alone = self.view().is_none() && self.runtime().is_unique(self.store());
         if self.runtime().ranks() == 1 {
             if !is_alone {
                 *self = self.try_copy()?;
             }
-        } else if !is_alone || !self.local()?.is_replicated() {
+        } else if !is_alone || !self.runtime().agree(self.local())?.is_replicated() {
             let (elements, shape) = (self.to_vec()?, Shape::new(&self.shape()));
             let (rows, runtime) = (0..shape.rows(), self.runtime().clone());
-            let store = runtime.store_of_rows(shape, Partition::Replicated, rows, elements)?;
+            let store = runtime.store_of_rows(shape, Partition::Replicated, rows, elements);
+            let store = runtime.agree(store)?;
             *self = Self::wrap(store, None);
         }
-        if self.is_empty() {
-            let found = format!("{:?}", self.shape());
-            return Err(Error::argument(op, "an array with elements", found));
-        }
         Ok(self.store())
+    }
+
+    fn expect_elements(&self, op: &'static str) -> Result<(), Error> {
+        match self.is_empty() {
+            true => {
+                let found = format!("{:?}", self.shape());
+                Err(Error::argument(op, "an array with elements", found))
+            }
+            false => Ok(()),
+        }
     }
 }
 

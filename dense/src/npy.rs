@@ -38,7 +38,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     pub fn save_npy(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         let (path, runtime) = (path.as_ref(), self.runtime());
         let part = part_of(path);
-        let own = self.local()?;
+        let own = runtime.agree(self.local())?;
         let head = head(descr(T::DTYPE), &self.shape());
         let first = own.rows().start * self.arg().shape().row_len() * T::DTYPE.size();
         let is_first = runtime.rank() == 0;

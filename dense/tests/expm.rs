@@ -5,6 +5,7 @@
 use num_complex::Complex;
 use proptest::prelude::*;
 use sparsefuse_dense::{Array, Error, Field, Real};
+use sparsefuse_runtime::{Config, Runtime};
 use sparsefuse_testing::{bits, everywhere};
 
 type Matrix<T> = Array<T, 2>;
@@ -260,6 +261,20 @@ fn what_has_no_exponential_is_refused() {
     );
     let error = message(Array::full([2, 2], 1e308));
     assert!(error.contains("1-norm"), "{error}");
+}
+
+/// Of a runtime that is not the current one.
+#[test]
+fn what_it_takes_is_made_in_the_runtime_of_the_matrix() {
+    let runtime = Runtime::new(Config::default()).unwrap();
+    for size in [0.5, 30.0] {
+        let a = runtime.enter(|| Matrix::<f64>::eye(3) * size);
+        let found = a.expm().unwrap().to_vec().unwrap()[4];
+        assert!(
+            (found / f64::exp(size) - 1.0).abs() < 1e-13,
+            "{size}: {found}"
+        );
+    }
 }
 
 proptest! {

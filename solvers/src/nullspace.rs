@@ -63,7 +63,7 @@ impl<T: Field> Nullspace<T> {
             let before = norm(&q)?;
             for _ in 0..2 {
                 for other in &basis {
-                    q -= other.dot(&q) * other;
+                    q -= other.try_dot(&q)? * other;
                 }
             }
             let norm = norm(&q)?;

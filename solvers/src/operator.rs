@@ -397,6 +397,14 @@ macro_rules! pointers {
 
 pointers!(&L Box<L> Rc<L> Arc<L>);
 
+/// Whether a vector has this many elements.
+pub(crate) fn check_len<T: Field>(op: &'static str, n: usize, x: &Vector<T>) -> Result<(), Error> {
+    if x.len() == n {
+        return Ok(());
+    }
+    Err(Error::shape(op, Shape::new(&[n]), Shape::new(&[x.len()])))
+}
+
 /// Refuses what belongs to another runtime than this one, where that is known; `expected` says what
 /// and whose.
 pub(crate) fn check_same_runtime(

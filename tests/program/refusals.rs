@@ -150,6 +150,14 @@ fn refuses_what_makes_no_sense() {
             "--plot: expected another file than that of --profile, found no.png",
         ),
         (
+            "solve poisson2d:4 --out tests/../a.json --profile ./a.json",
+            "--profile: expected another file than that of --out, found ./a.json",
+        ),
+        (
+            "solve poisson2d:4 --restart s.ck --out ./s.ck",
+            "--out: expected another file than that of --restart, found ./s.ck",
+        ),
+        (
             "info tests/data/array.mtx --spy tests/data/array.mtx",
             "expected a name that ends in .png, found tests/data/array.mtx",
         ),

@@ -73,9 +73,13 @@ pub(super) fn write<T: Element>(
     file.write_all(word.as_bytes())
 }
 
+/// More than any number has.
+const MOST_DIGITS: usize = 2000;
+
 fn float<F: LowerExp + std::fmt::Debug>(x: F, precision: Option<usize>) -> String {
     match precision {
-        Some(digits) => format!("{x:.digits$e}"),
+        // No number has more digits, and the system of formats takes no more.
+        Some(digits) => format!("{x:.*e}", digits.min(MOST_DIGITS)),
         None => format!("{x:?}"),
     }
 }

@@ -4,6 +4,7 @@ use crate::{Bits, everywhere, values};
 use num_complex::Complex;
 use sparsefuse_dense::{Array, Element, Field, Numeric, Real, Scalar, Vector};
 use sparsefuse_runtime::{Config, Shape, run_ranks};
+use sparsefuse_testing::bits;
 use std::cell::Cell;
 
 const LEN: usize = 23;
@@ -461,6 +462,36 @@ fn numbers_on_the_left() {
     }
 }
 
+/// As NumPy: where one part is infinite, its direction.
+#[test]
+fn signs_of_infinite_complex_numbers() {
+    fn check<R: Real>()
+    where
+        Complex<R>: Field,
+    {
+        let most = f64::INFINITY;
+        let at = |re: f64, im: f64| Complex::new(R::from_f64(re), R::from_f64(im));
+        let numbers = [
+            (most, 1.0),
+            (-most, 3.0),
+            (1.0, most),
+            (-2.0, -most),
+            (most, f64::NAN),
+        ];
+        let numbers = numbers.map(|(re, im)| at(re, im));
+        let expected = [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0), (1.0, 0.0)];
+        let found = everywhere(|| Ok(bits(&Vector::from_vec(numbers.to_vec()).sign().to_vec()?)));
+        assert_eq!(found, bits(&expected.map(|(re, im)| at(re, im))));
+        let both = Vector::from_vec(vec![at(most, most)])
+            .sign()
+            .to_vec()
+            .unwrap();
+        assert!(both[0].parts().0.is_nan() && both[0].parts().1.is_nan());
+    }
+    check::<f32>();
+    check::<f64>();
+}
+
 #[test]
 fn assigning_operators_leave_other_handles_as_they_were() {
     let found = everywhere(|| {
@@ -564,7 +595,7 @@ fn floor_division() -> Result<(), sparsefuse_dense::Error> {
     let x = Vector::from_vec(vec![7.5, -7.5, 1.0, -0.5, 0.0, 1.0]);
     let y = Vector::from_vec(vec![2.0, 2.0, 0.0, f64::INFINITY, -2.0, 0.1]);
     let expected = [3.0, -4.0, f64::INFINITY, -1.0, -0.0, 9.0];
-    assert_eq!(x.floor_div(&y).bits()?, sparsefuse_testing::bits(&expected));
+    assert_eq!(x.floor_div(&y).bits()?, bits(&expected));
     assert_eq!(Scalar::new(-7).floor_div(2).get()?, -4);
     Ok(())
 }

@@ -438,6 +438,16 @@ fn files_of_numpy() -> Result<(), Error> {
     let big = [&bytes[..10], big.as_bytes(), &elements].concat();
     assert_eq!(load(&big)?, [1, 2, 3, 4, 5, 6]);
     assert_eq!(other("(2, 3)", "(6,)  "), "expected 2 dimensions, found 1");
+    assert_eq!(
+        other("(2, 3), }         ", "(1, 1, 1, 1, 6), }"),
+        "expected 2 dimensions, found 5"
+    );
+    let rest = ", 'fortran_order': True, 'shape': (2, 3), }";
+    let numbers = format!("'<i4'{rest}         ");
+    assert_eq!(
+        other(&numbers, &format!("[('a', '<f4')]{rest}")),
+        "expected elements of type '<i4', found '[('a', '<f4')'"
+    );
     assert!(other("(2, 3)", "(2, x)").starts_with("expected a header with descr"));
     // Another length of the header than it has moves the elements.
     for (len, found) in [(0x74, "116"), (0x7e, "126")] {

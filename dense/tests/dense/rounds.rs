@@ -190,6 +190,25 @@ fn views_are_issued_and_shapes_may_change() {
     expect_again((11, 4), || ramp(23), round, shorten, result);
 }
 
+/// A state of another number of stores behind a round than before it.
+#[test]
+fn states_that_grow_are_issued() {
+    let round = |stack: &mut Vec<Vector<f64>>| {
+        let y = &stack[0] * 0.5;
+        let z = &y + 1.0;
+        stack[0] = y;
+        stack.push(z);
+        Ok(())
+    };
+    let after = |_: usize, stack: &mut Vec<Vector<f64>>| {
+        let z = stack.pop().expect("the round has pushed it");
+        stack[0] += z;
+        Ok(())
+    };
+    let result = |stack: &Vec<Vector<f64>>| stack[0].to_vec();
+    expect_again((7, 0), || vec![ramp(9)], round, after, result);
+}
+
 #[test]
 fn failures_are_those_of_issued_rounds() {
     let runtime = Runtime::current();

@@ -93,6 +93,10 @@ pub(crate) trait Comm: Send + fmt::Debug {
     /// Waits for the next message of another rank; a rank that left is a failed message.
     fn receive(&self, from: usize) -> Message;
 
+    /// Leaves: who waits for this rank is told, and what it asks for from now on fails, also where
+    /// something of it outlives its program.
+    fn leave(&mut self) {}
+
     /// The data of every rank, on every rank, in the order of the ranks.
     ///
     /// A failure of one rank is the result of all of them: that of the lowest failed rank.

@@ -55,6 +55,15 @@ impl Comm for Threads {
         self.size()
     }
 
+    fn leave(&mut self) {
+        for sender in &mut self.senders {
+            *sender = channel().0;
+        }
+        for receiver in &mut self.receivers {
+            *receiver = Mutex::new(channel().1);
+        }
+    }
+
     fn send(&self, to: usize, message: Message) {
         // A rank that has left needs nothing; who waits for it is told by `receive`.
         let _ = self.senders[to].send(message);

@@ -174,7 +174,7 @@ fn own(
     for &slot in &graph.in_place {
         window.stores[slot as usize].forget_derived();
         let plain = frame.materialise(slot, window, context.workers);
-        let owned = plain.and_then(|()| frame.make_unique(slot, (window, context.pool)));
+        let owned = plain.and_then(|()| frame.make_unique(slot, window, context));
         refused.extend(owned.err().map(|cause| (slot, cause)));
     }
     refused

@@ -5,7 +5,7 @@
 )]
 
 use super::failures::Failure;
-use super::{Frame, Running};
+use super::{Context, Frame, Running};
 use crate::analysis::schedule::{Output, Reuse};
 use crate::analysis::window::Window;
 use crate::error::Error;
@@ -13,8 +13,6 @@ use crate::geometry::partition::Partition;
 use crate::images::residency::Residency;
 use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
-use crate::memory::pool::Pool;
-use std::sync::Arc;
 
 impl Running<'_, '_> {
     /// Gives every output memory: that of a dying input, or some of the pool's; and makes sure
@@ -32,13 +30,13 @@ impl Running<'_, '_> {
             self.frame.instances[output.slot as usize] =
                 Some((output.partition, Residency::Plain(instance)));
         }
-        let written = self.task.writes.iter();
-        let mut in_place = written.filter(|&&slot| {
-            self.window.initial[slot as usize].is_some() && !replaced.contains(&slot)
-        });
+        // Also of what an earlier task of the window has made: it may be packed, or kept as ranges.
+        let task = self.task;
+        let is_output = |slot: u32| task.outputs.iter().any(|output| output.slot == slot);
+        let written = task.writes.iter();
+        let mut in_place = written.filter(|&&slot| !is_output(slot) && !replaced.contains(&slot));
         in_place.try_for_each(|&slot| {
-            let place = (self.window, self.context.pool);
-            let unique = self.frame.make_unique(slot, place);
+            let unique = self.frame.make_unique(slot, self.window, self.context);
             unique.map_err(|cause| Failure::of(slot, cause))
         })
     }
@@ -121,7 +119,7 @@ impl Running<'_, '_> {
         if !is_same_place || !instance.has_room(output.room, row_bytes) {
             return None;
         }
-        instance.get_mut()?;
+        instance.get_mut()?.will_be_written();
         Some(instance.clone())
     }
 }
@@ -132,9 +130,10 @@ impl Frame {
     pub(super) fn make_unique(
         &mut self,
         slot: u32,
-        (window, pool): (&Window, &Arc<Pool>),
+        window: &Window,
+        context: &Context<'_>,
     ) -> Result<(), Error> {
-        let Some((_, held)) = &mut self.instances[slot as usize] else {
+        let Some((partition, held)) = &mut self.instances[slot as usize] else {
             return Ok(());
         };
         held.forget_packed();
@@ -144,7 +143,15 @@ impl Frame {
         // The store itself gets back what is written here, or the reason why nothing was.
         window.stores[slot as usize].take();
         if instance.get_mut().is_none() {
-            *instance = Counted::new(instance.duplicate(pool)?);
+            *instance = Counted::new(instance.duplicate(context.pool)?);
+        }
+        if let Some(instance) = instance.get_mut() {
+            instance.will_be_written();
+            if context.comm.size() > 1 {
+                let shape = window.stores[slot as usize].shape();
+                let own = context.cuts.rows(*partition, shape, context.comm.rank());
+                instance.cut_to(&own, shape.row_len());
+            }
         }
         Ok(())
     }

@@ -134,6 +134,21 @@ impl Instance {
         })
     }
 
+    /// Says that it is about to be written: its elements will be others.
+    pub(crate) fn will_be_written(&mut self) {
+        self.number = AtomicU64::new(0);
+    }
+
+    /// Lets go of what it holds behind the rank's own rows, of `row_len` elements: it is a copy of
+    /// what others have, which a kernel that writes in place leaves as it was.
+    pub(crate) fn cut_to(&mut self, own: &Range<usize>, row_len: usize) {
+        let is_longer = self.rows.start == own.start && self.rows.end > own.end;
+        if is_longer && self.len == self.rows.len() * row_len {
+            self.rows = own.clone();
+            self.len = own.len() * row_len;
+        }
+    }
+
     /// Whether there is room for as many rows of `row_bytes` bytes. A store without rows on this
     /// rank may have the memory of one with other rows.
     pub(crate) fn has_room(&self, room: [usize; 2], row_bytes: usize) -> bool {

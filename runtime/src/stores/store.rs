@@ -25,6 +25,9 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// The most pieces that are kept with a store.
+const MOST_PIECES: usize = 64;
+
 /// A distributed array; see the module's text.
 pub struct Store {
     /// The number of the runtime that it belongs to.
@@ -262,10 +265,15 @@ impl Store {
         found.cloned()
     }
 
-    /// Keeps a piece until the store is written.
+    /// Keeps a piece until the store is written, or many have come after it: there may be new
+    /// ranges in each round of a loop. Every rank keeps the same ones.
     pub(crate) fn keep_piece(&self, piece: Arc<Piece>) {
         self.is_derived_from.store(true, Ordering::Relaxed);
-        self.state().pieces.push(piece);
+        let pieces = &mut self.state().pieces;
+        if pieces.len() >= MOST_PIECES {
+            pieces.remove(0);
+        }
+        pieces.push(piece);
     }
 
     /// What the program gathers by that is about to gather by these indices: the

@@ -121,11 +121,13 @@ fn write_rows<T: Field>(
     vectors: &[&Vector<T>],
 ) -> Result<Vec<u64>, Error> {
     let refuse = |error: io::Error| failure(path, "a file to write to", &error);
+    // First of all what every rank takes part in.
+    let locals: Vec<_> = vectors.iter().map(|vector| vector.local()).collect();
     let file = OpenOptions::new().write(true).open(path).map_err(refuse)?;
     let mut writer = BufWriter::with_capacity(1 << 20, file);
     let mut sums = Vec::with_capacity(vectors.len());
-    for (number, vector) in vectors.iter().enumerate() {
-        let local = vector.local()?;
+    for (number, (vector, local)) in vectors.iter().zip(locals).enumerate() {
+        let local = local?;
         let rows = local.rows();
         if !is_mine(runtime, &local) {
             sums.push(0);

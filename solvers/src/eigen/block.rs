@@ -10,7 +10,7 @@ use crate::turns::{alone, root};
 use num_complex::Complex;
 use sparsefuse_dense::{Scalars, Vector};
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::Error;
 
 /// Inner products that have been issued: x'y of each of some x, for each of some y.
 pub(super) struct Products<T>(Vec<Scalars<T>>);
@@ -110,14 +110,6 @@ pub(super) fn residuals<T: Field>(
 pub(super) fn norms<T: Field>(vectors: &[Vector<T>]) -> Result<Vec<f64>, Error> {
     let squares: Vec<_> = vectors.iter().map(Vector::sum_of_squares).collect();
     squares.iter().map(|of| alone(root(of))).collect()
-}
-
-/// Whether a vector has as many elements as an operator has rows.
-pub(super) fn check_len<T: Field>(op: &'static str, n: usize, x: &Vector<T>) -> Result<(), Error> {
-    if x.len() == n {
-        return Ok(());
-    }
-    Err(Error::shape(op, Shape::new(&[n]), Shape::new(&[x.len()])))
 }
 
 /// Whether a tolerance is one.

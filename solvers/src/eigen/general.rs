@@ -4,13 +4,13 @@
 //! The vectors of a real operator are kept as real and imaginary parts up to the end, so that
 //! products are those of real vectors. What counts as converged is decided by true residuals.
 
-use super::block::{check_len, check_tolerance, norms};
+use super::block::{check_tolerance, norms};
 use super::gram_schmidt::SEED;
 use super::krylov_schur::{Found, Pair, find};
 use super::parts::{Parts, lengths};
 use super::{Search, basis_len, inverse_of_shifted, most_restarts, scale};
 use crate::krylov::scalars::{element, size};
-use crate::operator::{LinearOperator, check_finite, check_square};
+use crate::operator::{LinearOperator, check_finite, check_len, check_square};
 use crate::powers::{times_power_of, times_power_of_entries};
 use crate::solution::StopReason;
 use num_complex::Complex;

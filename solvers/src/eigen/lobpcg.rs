@@ -17,12 +17,12 @@
 //! wanted first.
 
 use super::block::{
-    Products, check_len, check_tolerance, images, norms, residuals, sums_of_multiples, without,
+    Products, check_tolerance, images, norms, residuals, sums_of_multiples, without,
 };
 use super::hermitian::{Coefficients, combination, orthonormalise, unit};
 use super::{Eigen, check_hermitian, scale};
-use crate::operator::check_square;
 use crate::operator::{LinearOperator, check_same_runtime};
+use crate::operator::{check_len, check_square};
 use crate::powers::vector_near_one;
 use crate::solution::StopReason;
 use num_complex::Complex;

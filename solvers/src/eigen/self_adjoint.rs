@@ -1,15 +1,13 @@
 //! Eigenvalues of Hermitian operators: what is asked for, at which scale the method works, and what
 //! is claimed of what it found.
 
-use super::block::{
-    Products, check_len, check_tolerance, images, norms, residuals, sums_of_multiples,
-};
+use super::block::{Products, check_tolerance, images, norms, residuals, sums_of_multiples};
 use super::gram_schmidt::SEED;
 use super::hermitian::{orthonormalise, unit};
 use super::lanczos::{Found, find};
 use super::mass::{After, Inner, Mass};
 use super::{Eigen, Search, basis_len, check_hermitian, inverse_of_shifted, most_restarts, scale};
-use crate::operator::{LinearOperator, check_square};
+use crate::operator::{LinearOperator, check_len, check_square};
 use crate::powers::{times_power_of, times_power_of_entries};
 use crate::solution::StopReason;
 use sparsefuse_dense::Vector;

@@ -76,7 +76,7 @@ pub(super) async fn iterate<T: Field>(
         false => StopReason::LeastSquares,
     };
     if is_preconditioned {
-        stopping.expect_near_claims();
+        stopping.expect_near_claims(0.99);
     }
     let zeros = || r.runtime().enter(|| Vector::zeros([r.len()]));
     let mut v = [zeros(), r.clone()];

@@ -46,7 +46,7 @@ use self::aggregation::AggregationSetup;
 use self::cycle::Hierarchy;
 use self::geometric::GridSetup;
 use crate::krylov::richardson_with;
-use crate::operator::{LinearOperator, check_finite};
+use crate::operator::{LinearOperator, check_finite, check_len};
 use crate::powers::{near_one, times_power, vector_near_one};
 use crate::preconditioners::{Preconditioner, check_update};
 use crate::solution::{Options, Solution};
@@ -271,6 +271,7 @@ impl<T: Field> LinearOperator<T> for Multigrid<T> {
 
     /// One cycle for A x = r from x = 0.
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+        check_len(OP, self.a.n_rows(), r)?;
         Ok(times_power(&self.hierarchy.cycle(r)?, -self.power))
     }
 }

@@ -143,11 +143,15 @@ fn crossing<T: Field, const D: usize>(
             break;
         }
         let before = std::mem::replace(&mut lengths[round % 3], length);
-        let middle = match length > before / 2.0 {
-            true => from + (to - from) / 2.0,
-            false => from + (to - from) * (low / (low - high)),
+        let part = low / (low - high);
+        let part = match part.is_nan() || length > before / 2.0 {
+            true => 0.5,
+            false => part,
         };
-        if middle == from || middle == to || !middle.is_finite() {
+        // Near an end, beyond the rounding of the time.
+        let least = 2.0 * f64::EPSILON * to.abs().max(from.abs());
+        let middle = from + (length * part).clamp(least, length - least) * (to - from).signum();
+        if middle == from || middle == to {
             break;
         }
         let state = state_at(middle)?;

@@ -3,7 +3,7 @@
 use super::estimate::Estimate;
 use super::jacobi::Jacobi;
 use super::{Preconditioner, check_update};
-use crate::operator::{LinearOperator, check_finite};
+use crate::operator::{LinearOperator, check_finite, check_len};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Runtime};
@@ -106,6 +106,8 @@ impl<T: Field> Chebyshev<T> {
     ///
     /// If the lengths do not fit.
     pub fn smooth(&self, b: &Vector<T>, x: Vector<T>) -> Result<Vector<T>, Error> {
+        check_len("chebyshev", self.a.n_rows(), b)?;
+        check_len("chebyshev", self.a.n_rows(), &x)?;
         let (divide, product) = (|r: &_| self.jacobi.apply(r), |x: &_| self.a.try_matvec(x));
         self.interval()
             .iterate(divide, product, b, Some(x), self.options.degree)

@@ -1,7 +1,7 @@
 //! The Jacobi preconditioner.
 
 use super::{Preconditioner, check_square, check_update};
-use crate::operator::LinearOperator;
+use crate::operator::{LinearOperator, check_len};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Runtime};
@@ -45,10 +45,12 @@ impl<T: Field> LinearOperator<T> for Jacobi<T> {
     }
 
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+        check_len("jacobi", self.inverse.len(), r)?;
         self.inverse.try_mul(r)
     }
 
     fn apply_adjoint(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+        check_len("jacobi", self.inverse.len(), r)?;
         self.inverse.conj().try_mul(r)
     }
 }

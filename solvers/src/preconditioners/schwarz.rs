@@ -219,7 +219,15 @@ fn extended<T: Field>(
                 .for_each(|&row| grown.extend_from_slice(&rows.crd[entries(row)]));
             Ok(sorted(grown))
         };
-        sets = runtime.agree(sets.iter().map(grow).collect())?;
+        let grown: Vec<Vec<u32>> = runtime.agree(sets.iter().map(grow).collect())?;
+        let len = |sets: &[Vec<u32>]| sets.iter().map(Vec::len).sum::<usize>();
+        let has_grown = len(&grown) > len(&sets);
+        sets = grown;
+        // Of all that is connected there is no more.
+        let everywhere = runtime.all_gather(&[has_grown])?;
+        if !everywhere.iter().any(|has_grown| has_grown[0]) {
+            break;
+        }
     }
     Ok(sets)
 }

@@ -2,7 +2,7 @@
 
 use super::coloring::Coloring;
 use super::{Preconditioner, check_square, check_update, is_like};
-use crate::operator::{LinearOperator, check_finite};
+use crate::operator::{LinearOperator, check_finite, check_len};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Runtime, reserve, try_collect};
@@ -170,6 +170,8 @@ impl<T: Field> Sor<T> {
     ///
     /// If the lengths do not fit, or a computation failed.
     pub fn smooth(&self, b: &Vector<T>, mut x: Vector<T>) -> Result<Vector<T>, Error> {
+        check_len(OP, self.a.n_rows(), b)?;
+        check_len(OP, self.a.n_rows(), &x)?;
         for _ in 0..self.options.sweeps {
             x = self.sweep(b, Some(x))?;
         }
@@ -395,14 +397,24 @@ fn relaxed<T: Field>(
 }
 
 /// omega / a_ii of each row.
+/// Whether the inverse of a number is one.
+fn is_divisor<T: Field>(value: T) -> bool {
+    let (re, im) = T::ONE.over(value).parts();
+    value != T::ZERO && re.is_finite() && im.is_finite()
+}
+
 fn scales<T: Field>(own: Range<usize>, rows: &LocalRows<T>, omega: f64) -> Result<Vec<T>, Error> {
     let scale = |(number, row): (usize, usize)| {
         let entries = rows.pos[number] as usize..rows.pos[number + 1] as usize;
         let found = rows.crd[entries.clone()].binary_search(&(row as u32));
         match found.map(|place| rows.vals[entries.start + place]) {
-            Ok(value) if value != T::ZERO => Ok(T::from_f64(omega).over(value)),
+            Ok(value) if is_divisor(value) => Ok(T::from_f64(omega).over(value)),
             found => {
-                let expected = format!("a diagonal entry other than 0 in row {row}");
+                let what = match found.is_ok_and(|value| value != T::ZERO) {
+                    true => "with an inverse",
+                    false => "other than 0",
+                };
+                let expected = format!("a diagonal entry {what} in row {row}");
                 let found = found.map_or("none".to_owned(), |value| value.to_string());
                 Err(Error::argument(OP, expected, found))
             }
@@ -425,6 +437,7 @@ impl<T: Field> LinearOperator<T> for Sor<T> {
     }
 
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+        check_len(OP, self.a.n_rows(), r)?;
         let mut z = self.sweep(r, None)?;
         for _ in 1..self.options.sweeps {
             z = self.sweep(r, Some(z))?;

@@ -544,3 +544,105 @@ fn differences_of_large_and_small_states() {
         assert!(error < 1e-2, "{scale:e}: {error:e}");
     }
 }
+
+/// Where times are large beside the steps, the state is that of the rounded time: SciPy's error
+/// is below 1e-9 here, and steps that are not rounded with the time have one of 1e-3.
+#[test]
+fn times_that_are_large_beside_the_steps() {
+    let begin = Vector::from_vec(vec![1.0]);
+    for (scheme, tolerances, most) in [
+        (Scheme::Rk45, (1e-10, 1e-12), 1e-8),
+        (Scheme::Dop853, (1e-10, 1e-12), 1e-8),
+        (Scheme::Bdf, (1e-4, 1e-6), 1e-2),
+    ] {
+        for (from, longest_step) in [(1.7e9, f64::INFINITY), (1.7e9, 1e-5), (1e9, 1.5e-6)] {
+            let options = IvpOptions {
+                scheme,
+                rtol: tolerances.0,
+                atol: tolerances.1,
+                longest_step,
+                first_step: Some(1.5e-6),
+                ..IvpOptions::default()
+            };
+            let to = from + 1e-3;
+            let solved = solve_ivp(|_, y| Ok(y * 1e3), (from, to), &begin, options).unwrap();
+            assert_eq!(solved.end, IvpEnd::Reached);
+            let expected = ((to - from) * 1e3).exp();
+            let error = (solved.y.to_vec().unwrap()[0] - expected).abs() / expected;
+            assert!(error < most, "{scheme:?} from {from}: {error:e}");
+        }
+    }
+}
+
+/// The last step ends where it is to, in as many steps as SciPy takes.
+#[test]
+fn the_last_step_reaches_the_end() {
+    let begin = Vector::from_vec(vec![1.0]);
+    let options = IvpOptions {
+        first_step: Some(0.1),
+        ..IvpOptions::default()
+    };
+    let solved = solve_ivp(|_, y| Ok(-y), (-3.0, 0.1), &begin, options).unwrap();
+    assert_eq!((solved.t, solved.steps), (0.1, 5));
+}
+
+/// Squares of slopes by what is allowed are out of the range of single precision.
+#[test]
+fn slopes_that_are_steep_in_single_precision() {
+    let begin = Vector::from_vec(vec![0f32]);
+    let slope = |_: f64, y: &Vector<f32>| Ok((1.0 - y) * 1e14);
+    let jacobian = Csr::identity(1).unwrap().scale(-1e14);
+    let options = IvpOptions {
+        scheme: Scheme::Bdf,
+        jacobian: Jacobian::Constant(&jacobian),
+        most_steps: Some(200),
+        ..IvpOptions::default()
+    };
+    let solved = solve_ivp(slope, (0.0, 1.0), &begin, options).unwrap();
+    assert_eq!(solved.end, IvpEnd::Reached);
+    assert!((solved.y.to_vec().unwrap()[0] - 1.0).abs() < 1e-3);
+    let options = IvpOptions {
+        most_steps: Some(60),
+        ..IvpOptions::default()
+    };
+    let solved = solve_ivp(slope, (0.0, 1e-13), &begin, options).unwrap();
+    assert_eq!(solved.end, IvpEnd::Reached);
+}
+
+/// The time at which something happens is found by few values.
+#[test]
+fn events_are_found_by_few_values() {
+    type Value = fn(f64) -> f64;
+    let values: [(Value, f64, usize); 4] = [
+        (|t| 10.0 - 4.9 * t * t, (10f64 / 4.9).sqrt(), 16),
+        (f64::cos, PI / 2.0, 16),
+        (|t| t * t * t - 2.0, 2f64.cbrt(), 20),
+        // A root of which the slope is 0 too.
+        (|t| (t - 1.25).powi(3), 1.25, 120),
+    ];
+    let begin = Vector::from_vec(vec![1.0]);
+    for (number, (value, expected, most)) in values.into_iter().enumerate() {
+        let mut calls = 0;
+        let mut event = |t: f64, _: &Vector<f64>| {
+            calls += 1;
+            Ok(value(t))
+        };
+        let options = IvpOptions {
+            first_step: Some(3.0),
+            events: vec![Event {
+                value: &mut event,
+                crossing: Crossing::Any,
+                is_last: true,
+            }],
+            ..IvpOptions::default()
+        };
+        let solved = solve_ivp(|_, y| Ok(y * 0.0), (0.0, 3.0), &begin, options).unwrap();
+        let tolerance = if number == 3 { 1e-5 } else { 1e-14 };
+        assert!(
+            (solved.t - expected).abs() <= tolerance,
+            "{number}: {} {expected}",
+            solved.t
+        );
+        assert!(calls <= most, "{number}: {calls} values");
+    }
+}

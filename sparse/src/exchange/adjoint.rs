@@ -118,7 +118,8 @@ impl<T: Numeric> AdjointProduct<T> {
                 None => Access::Whole,
             },
             cuts,
-            reads_entries: reads.iter().flatten().any(|&reads| reads),
+            // The columns, which are cut, make it a task of all ranks where x is not.
+            reads_entries: is_passed || reads.iter().flatten().any(|&reads| reads),
             ends: parts[1..].iter().map(|end| end - cols.start).collect(),
             bytes: pass.bytes(),
             own: pass,

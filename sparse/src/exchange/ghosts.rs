@@ -66,7 +66,15 @@ impl Ghosts {
         partition: Partition,
         needed: Range<usize>,
     ) -> Result<Self, Error> {
-        let needed = runtime.agree(try_collect(needed.map(|index| index as u32)))?;
+        let beyond = needed.end.saturating_sub(1) > u32::MAX as usize;
+        let collected = match beyond && !needed.is_empty() {
+            true => {
+                let found = format!("{} to {}", needed.start, needed.end);
+                Err(Error::argument("ghosts", "indices of 32 bits", found))
+            }
+            false => try_collect(needed.map(|index| index as u32)),
+        };
+        let needed = runtime.agree(collected)?;
         Self::new(runtime, partition, needed)
     }
 

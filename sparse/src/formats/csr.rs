@@ -12,7 +12,7 @@ use crate::exchange::layout::RowLayout;
 use crate::exchange::own_rows::{HeldRows, OwnRows};
 use crate::exchange::owners::Owners;
 use crate::formats::inspected::Inspected;
-use crate::local::rows::{LocalRows, check_local};
+use crate::local::rows::{LocalRows, check_local, check_positions};
 use crate::local::triplets::Triplets;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
@@ -166,8 +166,11 @@ impl<T: Numeric> Csr<T> {
         let runtime = Runtime::current();
         let (partition, rows) = runtime.default_rows(Shape::new(&[n_rows]));
         runtime.agree(assembly::check_memory(&runtime, &rows))?;
-        let pos = runtime.agree(count(rows.clone()))?;
-        assert_eq!(pos.len(), rows.len() + 1, "one position more than rows");
+        let counted = count(rows.clone()).and_then(|pos| {
+            check_positions("csr", rows.len(), &pos)?;
+            Ok(pos)
+        });
+        let pos = runtime.agree(counted)?;
         let own = (partition, rows.clone());
         let pos = Positions::Vector(pos);
         let shape = (n_rows, n_cols);
@@ -421,6 +424,7 @@ impl<T: Numeric> Csr<T> {
         n_cols: usize,
         rows: LocalRows<T>,
     ) -> Result<Self, Error> {
+        assembly::check_shape("csr", layout.n_rows(), n_cols)?;
         let (shape, own) = (
             (layout.n_rows(), n_cols),
             (layout.partition(), layout.rows()),

@@ -115,3 +115,49 @@ fn what_does_not_fit_is_refused() {
                     found other structures";
     assert_eq!(error, expected);
 }
+
+/// Rows of the factors on other ranks than before: what is kept of the structures is made again.
+#[test]
+fn factors_that_are_cut_elsewhere() {
+    const ROWS: usize = 64;
+    // Few entries in the first half of the rows, so that balance cuts elsewhere.
+    let uneven = || {
+        Csr::<f64>::from_rows(ROWS, ROWS, |rows| {
+            let mut local = LocalRows::with_capacity(rows.len(), 0);
+            for row in rows {
+                match row < ROWS / 2 {
+                    true => local.push(row as u32, 1.0),
+                    false => (0..32).for_each(|column| local.push(column, row as f64)),
+                }
+                local.end_row();
+            }
+            local
+        })
+    };
+    let of_row_40 = || {
+        Csr::<f64>::from_rows(ROWS, ROWS, |rows| {
+            let mut local = LocalRows::with_capacity(rows.len(), rows.len());
+            for row in rows {
+                local.push(40, row as f64);
+                local.end_row();
+            }
+            local
+        })
+    };
+    everywhere(|| {
+        let (a, b) = (uneven()?, of_row_40()?);
+        for (left, right) in [(&b, &a), (&a, &b), (&a, &a)] {
+            let fresh = rows(&left.try_matmul(right)?)?;
+            for (other_left, other_right) in [
+                (left.balance()?, right.clone()),
+                (left.clone(), right.balance()?),
+                (left.balance()?, right.balance()?),
+            ] {
+                let mut product = Multiplication::new(left, right)?;
+                assert_eq!(rows(product.update(&other_left, &other_right)?)?, fresh);
+                assert_eq!(rows(product.update(left, right)?)?, fresh);
+            }
+        }
+        Ok(())
+    });
+}

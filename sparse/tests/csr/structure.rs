@@ -2,6 +2,8 @@
 
 use crate::{Entries, Exact, bits, entries, everywhere, for_each_type, rows};
 use proptest::prelude::{ProptestConfig, proptest};
+use sparsefuse_dense::Vector;
+use sparsefuse_sparse::gallery;
 
 fn check_diagonal<T: Exact>(entries: &Entries) {
     let found = everywhere(|| {
@@ -57,4 +59,30 @@ fn diagonals_of_square_wide_and_tall_matrices() {
         check_diagonal::<f64>(&entries);
         check_diagonal::<i64>(&entries);
     }
+}
+
+/// Positions that are read through shifted views move to memory with room for those of other
+/// ranks; the matrix is the same afterwards, also for what is kept with its columns.
+#[test]
+fn positions_are_read_through_shifted_views() {
+    everywhere(|| {
+        let n = 47;
+        let a = gallery::banded_varying::<f64>(n, 5)?;
+        let x = Vector::from_vec((0..n).map(|i| (i as f64).cos()).collect());
+        let (fresh, product) = (rows(&a)?, bits(&(&a * &x).to_vec()?));
+        let transpose = rows(&a.transpose()?)?;
+        let pos = Vector::<u64>::from_store(a.pos().clone(), None)?;
+        let lengths = pos.slice(1..) - pos.slice(..n);
+        assert_eq!(lengths.to_vec()?, a.nnz_per_row()?.to_vec()?);
+        for _ in 0..3 {
+            assert_eq!(bits(&(&a * &x).to_vec()?), product);
+            assert_eq!(rows(&a)?, fresh);
+            assert_eq!(rows(&a.transpose()?)?, transpose);
+        }
+        // From further away, after it has moved once.
+        let twice = pos.slice(3..) - pos.slice(..n - 2);
+        assert_eq!(twice.to_vec()?[0], 3 + 4 + 5);
+        assert_eq!(rows(&a)?, fresh);
+        Ok(product)
+    });
 }

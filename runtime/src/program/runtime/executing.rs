@@ -112,6 +112,7 @@ impl Runtime {
     /// Forgets all tasks that have not been executed; the stores they would write stay unwritten.
     pub(crate) fn abandon(&self) {
         self.issuing().window.clear();
+        self.engine().comm.leave();
     }
 
     /// Ends the program on this rank.
@@ -121,6 +122,7 @@ impl Runtime {
         let mut inner = self.inner();
         let same = inner.check(Call::End);
         inner.issuing.lockstep.end();
+        inner.engine.comm.leave();
         same
     }
 
@@ -226,6 +228,10 @@ impl Runtime {
     /// of what is under way, while other threads issue tasks and read what has ended.
     pub(super) fn issuing_for(&self, store: &StoreHandle) -> MutexGuard<'_, Issuing> {
         let issuing = self.issuing();
+        if store.runtime_number() != self.shared.number {
+            // There is nothing to wait for: it is refused.
+            return issuing;
+        }
         let under_way = &issuing.under_way;
         let number = match issuing.window.writes(store.store()) {
             true => under_way.handed_over,

@@ -270,6 +270,9 @@ impl Runtime {
     /// Whether the caller's handle of a store is the only one, that of the window apart.
     #[must_use]
     pub fn is_unique(&self, store: &StoreHandle) -> bool {
+        if store.runtime_number() != self.shared.number {
+            return false;
+        }
         let issuing = self.issuing();
         let of_window = usize::from(issuing.window.has(store.store()));
         store.store().count() == 1 + of_window + store.handles_under_way()
@@ -407,6 +410,7 @@ fn workers(config: &Config) -> Result<Workers, Error> {
     for (name, value, most) in [
         ("threads", config.threads, Config::MOST_THREADS),
         ("tile_len", config.tile_len, Config::LONGEST_TILE),
+        ("block_len", config.block_len, Config::LONGEST_TILE),
     ] {
         if value > most {
             let expected = format!("at most {most}");

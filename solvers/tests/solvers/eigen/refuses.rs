@@ -202,3 +202,15 @@ fn operands_of_another_runtime() {
     };
     check(lobpcg(&a, &start, &options), mixed);
 }
+
+/// Before anything is factored or solved.
+#[test]
+fn a_sigma_that_is_not_finite() {
+    let a = gallery::poisson1d::<f64>(20).unwrap();
+    let options = EigshOptions::default();
+    for (sigma, text) in [(f64::NAN, "NaN"), (f64::INFINITY, "inf")] {
+        let expected = format!("eigsh: expected a finite sigma, found {text}");
+        check(eigsh_near(&a, sigma, 1, &options), &expected);
+        check(eigsh_with_inverse(&a, &a, sigma, 1, &options), &expected);
+    }
+}

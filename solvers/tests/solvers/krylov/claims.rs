@@ -4,9 +4,10 @@
 use num_complex::Complex;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
+use sparsefuse_runtime::{Config, Runtime};
 use sparsefuse_solvers::preconditioners::splu;
 use sparsefuse_solvers::{
-    Checkpoint, LinearOperator, MatrixFree, Method, Options, StopReason, minres,
+    Checkpoint, Jacobi, LinearOperator, MatrixFree, Method, Options, Side, StopReason, minres,
 };
 use sparsefuse_sparse::{Csr, gallery};
 use sparsefuse_testing::everywhere;
@@ -324,4 +325,67 @@ fn minres_of_what_is_no_number() {
     let a = MatrixFree::new(4, |x: &Vector<f64>| Ok(x * f64::NAN));
     let found = minres(&a, &Vector::ones([4]));
     assert!(!found.is_ok_and(|solution| solution.converged()));
+}
+
+/// Preconditioned on the left, a cycle makes another norm smaller than the true one, which may grow
+/// meanwhile: that is no stagnation.
+#[test]
+fn gmres_on_the_left_goes_on_while_the_true_residual_grows() {
+    let n = 30;
+    let (mut pos, mut crd, mut vals) = (vec![0], Vec::new(), Vec::new());
+    for row in 0..n {
+        let scale = 10f64.powi((7 * row % 5) - 2);
+        for (column, value) in [(row - 1, -1.3), (row, 2.1), (row + 1, -0.7)] {
+            if (0..n).contains(&column) {
+                crd.push(column as u32);
+                vals.push(scale * value);
+            }
+        }
+        pos.push(crd.len() as u64);
+    }
+    let a = Csr::new(30, 30, pos, crd, vals).unwrap();
+    let b = &a * &Vector::ones([30]);
+    let jacobi = Jacobi::new(&a).unwrap();
+    for restart in [2, 3, 30] {
+        let side = Side::Left;
+        let options = Options {
+            preconditioner: Some(&jacobi),
+            rtol: 1e-8,
+            ..Options::default()
+        };
+        let solution = Method::Gmres { restart, side }
+            .solve(&a, &b, options)
+            .unwrap();
+        assert!(solution.converged(), "{restart}: {:?}", solution.reason);
+    }
+}
+
+/// Squares become 0 before the residual does; that makes no matrix indefinite.
+#[test]
+fn squares_of_0_are_no_indefinite_matrix() {
+    let a = gallery::poisson1d::<f32>(10).unwrap().scale(0.01);
+    let b = Vector::from_vec((0..10).map(|i| ((i * 7 % 10) as f32 - 4.5) / 3.0).collect());
+    let options = Options {
+        rtol: 0.0,
+        ..Options::default()
+    };
+    let solution = Method::Cg.solve(&a, &b, options).unwrap();
+    assert_eq!(solution.reason, StopReason::Stagnation);
+    assert!(solution.relative_residual() < 1e-4);
+}
+
+/// Of a runtime that is not the current one: what a method makes is made there.
+#[test]
+fn systems_of_a_runtime_that_is_not_the_current_one() {
+    let runtime = Runtime::new(Config::default()).unwrap();
+    let (a, b) = runtime.enter(|| {
+        let a = gallery::poisson2d::<f64>(6).unwrap();
+        (a, Vector::<f64>::ones([36]))
+    });
+    for method in Method::ALL {
+        let solution = method.solve(&a, &b, Options::default()).unwrap();
+        // Without a preconditioner Richardson's method diverges.
+        let is_solver = method != Method::Richardson;
+        assert_eq!(solution.converged(), is_solver, "{}", method.name());
+    }
 }

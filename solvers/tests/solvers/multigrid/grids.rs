@@ -191,6 +191,47 @@ fn coarse_operators_may_be_discretised() {
     }
 }
 
+/// Matrices of a discretisation are divided by what the finest one is divided by: for powers of 2
+/// no bit depends on the scale.
+#[test]
+fn discretised_matrices_of_any_scale() {
+    let sides = [63];
+    let matrix = |level: usize, sides: &[usize], scale: f32| {
+        laplacian::<f32>(sides, &[0.25f64.powi(level as i32)]).scale(scale)
+    };
+    let applied = [1.0, 40f32.exp2(), (-40f32).exp2()].map(|scale| {
+        let a = matrix(0, &sides, scale);
+        let discretise = move |level: usize, sides: &[usize]| Ok(matrix(level, sides, scale));
+        let options = GridOptions {
+            coarse: CoarseOperator::Rediscretised(Arc::new(discretise)),
+            ..GridOptions::default()
+        };
+        let mut multigrid = Multigrid::on_grid_with(&a, &sides, &options).unwrap();
+        let r = rhs(&matrix(0, &sides, 1.0));
+        let apply = |m: &Multigrid<f32>| (m.apply(&r).unwrap() * scale).to_vec().unwrap();
+        let first = apply(&multigrid);
+        multigrid.update(&a).unwrap();
+        assert_eq!(apply(&multigrid), first);
+        first
+    });
+    assert_eq!(applied[1], applied[0]);
+    assert_eq!(applied[2], applied[0]);
+    let coarse = |factor: f32| {
+        let discretise = move |level: usize, sides: &[usize]| Ok(matrix(level, sides, factor));
+        let options = GridOptions {
+            coarse: CoarseOperator::Rediscretised(Arc::new(discretise)),
+            ..GridOptions::default()
+        };
+        let multigrid = Multigrid::on_grid_with(&matrix(0, &sides, 1.0), &sides, &options).unwrap();
+        multigrid
+            .apply(&rhs(&matrix(0, &sides, 1.0)))
+            .unwrap()
+            .to_vec()
+            .unwrap()
+    };
+    assert_ne!(coarse(2.0), applied[0]);
+}
+
 /// Differences against the wind, which leave out the other neighbour.
 fn upwind(n: usize, wind: f64) -> Csr<f64> {
     let mut triplets = Triplets::new(n, n).unwrap();

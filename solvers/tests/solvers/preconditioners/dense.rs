@@ -195,7 +195,9 @@ fn ilut(a: &Matrix, options: IlutOptions) -> Matrix {
         }
         for part in [0..i, i + 1..n] {
             let mut columns: Vec<usize> = part.collect();
-            columns.sort_by(|&j, &k| row[k].norm().total_cmp(&row[j].norm()));
+            // Factors count as before they were divided.
+            let size = |j: usize| if j < i { row[j] * w[(j, j)] } else { row[j] }.norm();
+            columns.sort_by(|&j, &k| size(k).total_cmp(&size(j)));
             for (place, &j) in columns.iter().enumerate() {
                 if place >= options.fill || (j > i && is_small(row[j])) {
                     row[j] = C::ZERO;

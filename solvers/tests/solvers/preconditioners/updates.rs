@@ -9,7 +9,7 @@ use sparsefuse_dense::Vector;
 use sparsefuse_runtime::{Runtime, run_ranks};
 use sparsefuse_solvers::preconditioners::{
     BlockJacobi, Chebyshev, ChebyshevOptions, Ilu0, Iluk, Ilut, IlutOptions, Polynomial,
-    PolynomialOptions, estimate_largest_eigenvalue,
+    PolynomialOptions, estimate_largest_eigenvalue, splu,
 };
 use sparsefuse_solvers::{LinearOperator, Options, Preconditioner, bicgstab_with};
 use sparsefuse_sparse::{Csr, LocalRows, gallery};
@@ -200,7 +200,8 @@ fn other_cuts_keep_the_structure() {
         updated.update(&balanced).unwrap();
         assert_eq!(applied(&updated), kept);
 
-        let makers: [Make; 3] = [
+        let makers: [Make; 4] = [
+            |a| Box::new(splu(a).unwrap()),
             |a| Box::new(Ilu0::new(a).unwrap()),
             |a| Box::new(Iluk::new(a, 1).unwrap()),
             |a| Box::new(BlockJacobi::new(a, 7).unwrap()),
