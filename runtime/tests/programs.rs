@@ -6,7 +6,7 @@ use sparsefuse_runtime::{
 };
 use sparsefuse_testing::bodies::{axpy, copy, dot, ratio, scale, spmv};
 use sparsefuse_testing::small;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 fn vector(runtime: &Runtime, elements: Vec<f64>) -> StoreHandle {
     runtime
@@ -365,6 +365,26 @@ fn a_rank_that_panics_is_named_and_nobody_waits_for_it() {
         error.to_string(),
         "rank 1: panicked: rank one has had enough"
     );
+}
+
+/// Handles that outlive their ranks: what they ask for is an error, and nobody waits.
+#[test]
+fn handles_that_outlive_their_ranks() {
+    let kept = run_ranks(2, &small(), |runtime| vector(runtime, ramp(40, 0.3))).unwrap();
+    for x in kept {
+        let error = x.runtime().read::<f64>(&x, None).unwrap_err().to_string();
+        assert!(error.ends_with("but the rank has ended"), "{error}");
+    }
+    let kept = Mutex::new(Vec::new());
+    let error = run_ranks(2, &small(), |runtime| {
+        let x = vector(runtime, ramp(40, 0.3));
+        kept.lock().expect("no rank fails here").push(x.clone());
+        assert!(runtime.rank() != 0, "rank zero has had enough");
+        let error = runtime.read::<f64>(&x, None).unwrap_err().to_string();
+        assert_eq!(error, "rank 0: expected a message, but the rank has ended");
+    });
+    let error = error.unwrap_err().to_string();
+    assert_eq!(error, "rank 0: panicked: rank zero has had enough");
 }
 
 /// What `explain` says of the program below on rank 0 of two.

@@ -8,6 +8,7 @@ use super::{check, json, run, scratch, text, written};
 use serde_json::Value;
 use sparsefuse::sparse::gallery;
 use std::fs;
+use std::process::{Command, Stdio};
 
 #[test]
 fn a_file_of_scipy_is_the_same_matrix() {
@@ -56,7 +57,6 @@ fn a_hermitian_file_with_an_imaginary_diagonal_is_refused_with_its_line() {
 fn names_of_files_need_not_be_utf_8() {
     use std::os::unix::ffi::OsStrExt;
     use std::path::{Path, PathBuf};
-    use std::process::Command;
 
     let name = |end: &[u8]| {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).as_os_str();
@@ -194,4 +194,29 @@ fn spy_plots_are_pictures() {
         let (width, height) = reader.info().size();
         assert!(width.max(height) <= 1024, "{source}");
     }
+}
+
+/// A reader of a named pipe gets what is written there, and the program ends.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_pipe_is_written_to_in_one_piece() {
+    let pipe = scratch("pipe");
+    let _ = fs::remove_file(&pipe);
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("the system's tools are there").success());
+    let mut reader = Command::new("timeout");
+    reader
+        .arg("60")
+        .arg("cat")
+        .arg(&pipe)
+        .stdout(Stdio::piped());
+    let reader = reader.spawn().expect("the system's tools are there");
+    run(&format!("solve poisson2d:4 --out {}", pipe.display()));
+    let read = reader.wait_with_output().expect("the reader ends");
+    let read = text(&read.stdout);
+    assert!(read.starts_with("%%MatrixMarket matrix array"), "{read}");
+    assert_eq!(
+        read.lines().filter(|line| !line.starts_with('%')).count(),
+        17
+    );
 }

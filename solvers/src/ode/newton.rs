@@ -19,6 +19,9 @@ const OP: &str = "solve_ivp";
 /// error about this many times as small.
 const TOLERANCE: f64 = 1e-3;
 
+/// A second change that is this part of the tolerance or less is none that counts.
+const ROUNDING: f64 = 0.1;
+
 /// The method with the Jacobian and the factors that serve until it converges too slowly.
 pub(super) struct Newton<'a, T, const D: usize> {
     jacobian: Jacobian<'a, T, D>,
@@ -181,7 +184,9 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
                 let left = (0..rest).fold(size, |left, _| left * rate);
                 rate >= 1.0 || left / (1.0 - rate) > self.tolerance
             };
-            if !size.is_finite() || rate.is_some_and(is_hopeless) {
+            // Where so little is left, it is rounding, which does not become less.
+            let is_rounding = last.is_some() && size <= ROUNDING * self.tolerance;
+            if !size.is_finite() || !is_rounding && rate.is_some_and(is_hopeless) {
                 return Ok(Solved::Failed);
             }
             y += &more;
@@ -190,7 +195,7 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
                 None => more,
             };
             let is_close = |rate: f64| rate / (1.0 - rate) * size < self.tolerance;
-            if size == 0.0 || rate.is_some_and(is_close) {
+            if size == 0.0 || is_rounding || rate.is_some_and(is_close) {
                 return Ok(Solved::Converged {
                     y,
                     change: changed,

@@ -396,13 +396,13 @@ fn relaxed<T: Field>(
     Ok((0..coloring.n_colors() as u32).map(color))
 }
 
-/// omega / a_ii of each row.
 /// Whether the inverse of a number is one.
 fn is_divisor<T: Field>(value: T) -> bool {
     let (re, im) = T::ONE.over(value).parts();
     value != T::ZERO && re.is_finite() && im.is_finite()
 }
 
+/// omega / a_ii of each row.
 fn scales<T: Field>(own: Range<usize>, rows: &LocalRows<T>, omega: f64) -> Result<Vec<T>, Error> {
     let scale = |(number, row): (usize, usize)| {
         let entries = rows.pos[number] as usize..rows.pos[number + 1] as usize;

@@ -618,7 +618,7 @@ fn events_are_found_by_few_values() {
         (f64::cos, PI / 2.0, 16),
         (|t| t * t * t - 2.0, 2f64.cbrt(), 20),
         // A root of which the slope is 0 too.
-        (|t| (t - 1.25).powi(3), 1.25, 120),
+        (|t| (t - 1.25).powi(3), 1.25, 160),
     ];
     let begin = Vector::from_vec(vec![1.0]);
     for (number, (value, expected, most)) in values.into_iter().enumerate() {

@@ -204,6 +204,7 @@ fn discretised_matrices_of_any_scale() {
         let discretise = move |level: usize, sides: &[usize]| Ok(matrix(level, sides, scale));
         let options = GridOptions {
             coarse: CoarseOperator::Rediscretised(Arc::new(discretise)),
+            cycle: cycle(Smoother::Jacobi { omega: None }, 2),
             ..GridOptions::default()
         };
         let mut multigrid = Multigrid::on_grid_with(&a, &sides, &options).unwrap();
@@ -220,6 +221,7 @@ fn discretised_matrices_of_any_scale() {
         let discretise = move |level: usize, sides: &[usize]| Ok(matrix(level, sides, factor));
         let options = GridOptions {
             coarse: CoarseOperator::Rediscretised(Arc::new(discretise)),
+            cycle: cycle(Smoother::Jacobi { omega: None }, 2),
             ..GridOptions::default()
         };
         let multigrid = Multigrid::on_grid_with(&matrix(0, &sides, 1.0), &sides, &options).unwrap();
