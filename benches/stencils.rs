@@ -108,7 +108,7 @@ fn compare<const D: usize>(
     let bytes = 2.0 * 8.0 * dims.iter().product::<usize>() as f64;
     for ((way, _), median) in ways.iter().zip(medians) {
         println!(
-            "{name:10} {way:16} {:9.2} ms a step, {:5.1} GB/s, {:.2} of one thread",
+            "{name:10} {way:16} {:9.2} ms a step, {:5.1} GB/s, {:.2} of one thread in blocks",
             median * 1e3,
             bytes / median / 1e9,
             medians[0] / median

@@ -17,7 +17,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "numpy.md"
 
 HEAD = """# From NumPy
 
-What NumPy's functions are called here, made by `benches/python/numpy_parity.py`, which computes each row on both sides and compares: the last column says how far the results are apart, relative to the largest element. NumPy rounds sums and functions in an order and in ways of its own, and these differ between its versions and machines; here they have the same bits on any machine, threads and ranks.
+What NumPy's functions are called here, made by `benches/python/numpy_parity.py`, which computes each row on both sides and compares: the last column says how far the results are apart, relative to the largest element. NumPy rounds sums and functions in an order and in ways of its own, and these differ between its versions and machines; here they have the same bits on any machine, threads and ranks, but for linear algebra and Fourier transforms, whose last bits depend on the machine.
 
 `x`, `y`, `p` are vectors of 1500 numbers, `n` has NaN among them, `q` is sorted, `z` complex; `k`, `l`, `i`, `j` are whole numbers; `a`, `b`, `e` are matrices, `g` is a square one, `c` has three dimensions. Ours may panic where NumPy raises; the method with `try_` in front returns the error.
 
@@ -45,7 +45,7 @@ Arrays have up to four dimensions.
 - Counts and positions are `i64`; `mask.count()` counts what is true, `k.count_nonzero()` what is not 0.
 - `solve`, `inv` and the like, factorisations and eigenvalues compute in double precision by faer. Signs of vectors are not NumPy's in general (the rows above compare sizes), and the last bits depend on the instruction set of the machine.
 - `fft` and the like compute in double precision, whatever the elements are; the axis is named: `a.fft_axis(1)`.
-- `quantile` of no element is an error, as in NumPy; `median` and `nan_quantile` of none are NaN, as in NumPy too.
+- `quantile` of no element is an error, as in NumPy; `median` of none and `nan_quantile_axis` of lines without a number are NaN, as in NumPy too.
 - Letters of `einsum` do not broadcast, only the axes of `...` of `einsum_all` do. A result without axes is an array of no dimensions.
 - `polyval` begins with the first coefficient, where NumPy adds it to `0 * x`: of an infinite `x` it is infinite or, if the polynomial is constant, that constant, where NumPy's is NaN.
 - `gradient_at` has NumPy's formula for any abscissas also where these are equally spaced, for which NumPy has a shorter one, without the middle element; that is `gradient`.

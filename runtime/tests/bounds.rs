@@ -402,6 +402,14 @@ fn settings_out_of_range_are_refused() {
         let error = Runtime::new(config).unwrap_err().to_string();
         assert!(error.starts_with("tile_len: expected "), "{error}");
     }
+    for block_len in [Config::LONGEST_TILE + 1, 1 << 61, usize::MAX] {
+        let config = Config {
+            block_len,
+            ..Config::default()
+        };
+        let error = Runtime::new(config).unwrap_err().to_string();
+        assert!(error.starts_with("block_len: expected at most "), "{error}");
+    }
 }
 
 #[test]
@@ -410,6 +418,13 @@ fn stores_of_another_runtime_are_not_read() {
     let x = store(&other, vec![1.0]);
     let expected = "read: expected stores of one runtime, found stores of two";
     check(mine.read::<f64>(&x, None), expected);
+    // Also with a window that has as many stores, and does not write them.
+    let y = store(&mine, vec![2.0]);
+    let z = mine.new_store(y.shape(), DType::F64);
+    let args = [TaskArg::from(&y), TaskArg::from(&z)];
+    mine.submit(&copy(2), &args, &[]).unwrap();
+    check(mine.read::<f64>(&x, None), expected);
+    assert!(!mine.is_unique(&x));
     check(mine.local::<f64>(&x), expected);
     check(mine.read_scalar::<f64>(&x), expected);
     let expected = "test: expected stores of one runtime, found stores of two";

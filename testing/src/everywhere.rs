@@ -9,8 +9,8 @@ use std::fmt::{self, Debug};
 
 /// Ranks, threads, whether tasks are fused, and the instruction set, counted from the narrowest.
 ///
-/// Any two values of any two columns stand together in some line, except that five ranks, which
-/// leave some without rows, and the widest set are in few.
+/// Most values of any two columns stand together in some line; five ranks, which leave some without
+/// rows, and the widest set are in few, and two ranks never use the second set.
 const SETTINGS: [(usize, usize, bool, usize); 8] = [
     (1, 1, true, 0),
     (1, 3, true, 1),

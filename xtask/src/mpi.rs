@@ -70,7 +70,11 @@ pub(crate) fn run(tally: &mut Tally) -> Result<Duration, String> {
     let begin = Instant::now();
     for program in &programs()? {
         for processes in PROCESSES {
+            let before = tally.passed + tally.failed;
             under_mpiexec(program, processes, tally)?;
+            if tally.passed + tally.failed == before {
+                return Err("a program has run no test under mpiexec: its filter is wrong".into());
+            }
         }
     }
     let time = begin.elapsed();

@@ -49,7 +49,7 @@ pub(crate) struct Tasks {
 /// The examples beside NumPy, JAX and numba.
 pub(crate) fn examples(arguments: &Examples) -> Result<ExitCode, String> {
     let peers = arguments.peers.split(',');
-    let packages: Vec<&str> = peers.chain(["numpy"]).collect();
+    let packages: Vec<&str> = peers.chain(["numpy", "scipy"]).collect();
     let python = python(&packages, arguments.no_install)?;
     let mut build = cargo(["build", "--release"]);
     match arguments.work.is_empty() {

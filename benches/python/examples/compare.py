@@ -4,9 +4,10 @@
         [--threads 1] [--rounds 5] [--binaries target/release/examples]
 
 Runs the built examples (`cargo build --release --examples`), compares their results with those of
-the peers, and prints the median time of a step of each. The peers are processes that stay, run the
-program once before it is timed, and do so again in each round, after a run of the example: so the
-phases of the machine hit all alike. Exit status 1 if a result differs.
+the peers, and prints the mean time of a step of each, all steps counted: medians over the rounds.
+The peers are processes that stay, run the program once before it is timed, and do so again in each
+round, after a run of the example, which is a new process with its first steps: so the phases of the
+machine hit all alike. Exit status 1 if a result differs, or a peer fails.
 """
 
 import argparse
@@ -84,8 +85,10 @@ class Peer:
         import numpy as np
 
         line = self.process.stdout.readline().strip()
-        if line in ("", "none"):
+        if line == "none":
             return None
+        if line == "":
+            sys.exit("a peer has failed: its own lines are above")
         array = np.load(line)
         os.unlink(line)
         return array
@@ -132,7 +135,7 @@ def compare(name, size, steps, arguments):
         # Long enough for the compiler of native code, whose results later runs find on the disk.
         example(name, size, 10 * steps, arguments)
     for _ in range(arguments.rounds):
-        times.append(example(name, size, steps, arguments)["us_per_step"])
+        times.append(1e6 * example(name, size, steps, arguments)["seconds"] / steps)
         for peer in peers.values():
             peer.go()
     if not times:

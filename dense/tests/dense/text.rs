@@ -267,6 +267,14 @@ fn digits_of_text() -> Result<(), Error> {
     Vector::from_vec(vec![1.0, -0.012_345_6]).save_txt(&path, &format)?;
     let text = std::fs::read_to_string(&path).expect("the file is there");
     assert_eq!(text, "1.000e0\n-1.235e-2\n");
+    // More digits than any number has.
+    let format = TextOutput {
+        precision: Some(usize::MAX),
+        ..TextOutput::default()
+    };
+    Vector::from_vec(vec![0.1]).save_txt(&path, &format)?;
+    let text = std::fs::read_to_string(&path).expect("the file is there");
+    assert!(text.starts_with("1.00000000000000005551115123") && text.ends_with("00e-1\n"));
     std::fs::remove_file(path).expect("the file is there");
     Ok(())
 }

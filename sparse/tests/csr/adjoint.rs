@@ -6,7 +6,7 @@ use num_complex::Complex;
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, proptest};
 use sparsefuse_dense::{Array, Field, Vector, step};
-use sparsefuse_runtime::{Config, Runtime, plan_rank};
+use sparsefuse_runtime::{Config, Partition, Runtime, Shape, plan_rank};
 use sparsefuse_sparse::{Csr, Error, Triplets, gallery};
 
 /// Products with vectors that are cut like the rows, otherwise, and not yet computed.
@@ -265,4 +265,20 @@ fn a_plan_counts_products() {
         runtime.counters().host_tasks
     });
     assert_eq!(planned.unwrap(), 1);
+}
+
+/// A vector of which every rank has all, and a matrix whose rows are cut and repeat each other, so
+/// that the task reads no entries.
+#[test]
+fn vectors_that_every_rank_has() {
+    let found = everywhere(|| {
+        let eye = Csr::<f64>::identity(4)?;
+        let parts: Vec<_> = (0..30).map(|_| &eye).collect();
+        let a = Csr::vstack(&parts)?;
+        let (runtime, shape) = (Runtime::current(), Shape::new(&[120]));
+        let rows = (0..120).map(f64::from).collect();
+        let x = runtime.store_of_rows(shape, Partition::Replicated, 0..120, rows)?;
+        a.rmatvec(&Vector::from_store(x, None)?).to_vec()
+    });
+    assert_eq!(found, [1740.0, 1770.0, 1800.0, 1830.0]);
 }

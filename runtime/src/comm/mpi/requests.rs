@@ -213,7 +213,7 @@ impl Communicator {
         size: usize,
         ghosts: Arc<Memory>,
     ) -> Result<Channels, Error> {
-        let _turn = turn();
+        let turn = turn();
         let element = datatype(size)?;
         let mut channels = Channels {
             communicator: self.raw,
@@ -228,6 +228,8 @@ impl Communicator {
             buffers: ManuallyDrop::new(Vec::new()),
             ghosts: ManuallyDrop::new(ghosts),
         };
+        // Over before channels that fail are dropped, which take a turn of their own.
+        let _turn = turn;
         for (from, places) in receives {
             let len = elements(places.len())?;
             assert!(

@@ -89,11 +89,15 @@ impl Runtime {
         let view = view
             .copied()
             .unwrap_or_else(|| View::identity(store.shape()));
-        let partition = match store.contents() {
-            Contents::Here(partition, _)
-            | Contents::Marred(partition, ..)
-            | Contents::Poisoned(partition, _) => partition,
-            Contents::Unwritten => return Err(ErrorKind::Unwritten { op: "read" }.into()),
+        let partition = match &local {
+            // A window of another thread may have the contents just now.
+            Ok(local) => local.partition(),
+            Err(_) => match store.contents() {
+                Contents::Here(partition, _)
+                | Contents::Marred(partition, ..)
+                | Contents::Poisoned(partition, _) => partition,
+                Contents::Unwritten => return Err(ErrorKind::Unwritten { op: "read" }.into()),
+            },
         };
         let len = view.shape().len();
         // On the rank that lacks memory the others do not wait for it.

@@ -9,7 +9,7 @@ mod runs;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_solvers::multigrid::{CycleOptions, GridOptions, Multigrid};
-use sparsefuse_solvers::{Error, LinearOperator, Options, Solution, cg_with};
+use sparsefuse_solvers::{Error, LinearOperator, Options, Solution, StopReason, cg_with};
 use sparsefuse_sparse::{Csr, LocalRows};
 
 /// -sum over d of c_d times the second difference along axis d, u = 0 one step beyond the grid.
@@ -84,6 +84,12 @@ fn factor<T: Field>(a: &Csr<T>, multigrid: &Multigrid<T>) -> f64 {
     };
     let solution = multigrid.solve(&rhs(a), options).unwrap();
     let norms = &solution.history;
+    let ends = [
+        StopReason::Converged,
+        StopReason::IterationLimit,
+        StopReason::Stagnation,
+    ];
+    assert!(ends.contains(&solution.reason), "{:?}", solution.reason);
     if norms.len() < 3 {
         return 0.0;
     }

@@ -5,11 +5,12 @@ use sparsefuse_dense::Vector;
 use sparsefuse_runtime::{Error, Runtime, run_ranks};
 use sparsefuse_solvers::multigrid::Multigrid;
 use sparsefuse_solvers::preconditioners::{
-    AdditiveSchwarz, BlockJacobi, BlockSolve, Ic0, Ilu0, Ilut, IlutOptions, SchwarzOptions, Sor,
-    SorOptions, spcholesky, splu, spsolve,
+    AdditiveSchwarz, BlockJacobi, BlockSolve, Chebyshev, ChebyshevOptions, Ic0, Ilu0, Ilut,
+    IlutOptions, Polynomial, PolynomialOptions, SchwarzOptions, Sor, SorOptions, SorOrder,
+    spcholesky, splu, spsolve,
 };
 use sparsefuse_solvers::{
-    Input, KrylovSolver, LinearOperator, Method, Options, StopReason, gmres_with,
+    Input, Jacobi, KrylovSolver, LinearOperator, Method, Options, StopReason, gmres_with,
 };
 use sparsefuse_sparse::{Csr, LocalRows, Triplets, gallery};
 
@@ -279,4 +280,54 @@ fn direct_blocks_need_no_diagonal() {
     let m = AdditiveSchwarz::new(&a, options).unwrap();
     let b = Vector::from_vec(vec![3.0, 1.0]);
     assert_eq!(m.apply(&b).unwrap().to_vec().unwrap(), [1.0, 2.0]);
+}
+
+/// Vectors of another length are refused, also one of a single element, which would be repeated.
+#[test]
+fn vectors_of_another_length() {
+    let a = gallery::poisson2d::<f64>(6).unwrap();
+    let n = a.n_rows();
+    let multigrid = Multigrid::aggregated(&a).unwrap();
+    let multicolour = SorOptions {
+        order: SorOrder::Multicolor,
+        ..SorOptions::default()
+    };
+    let makers: [(&str, Box<dyn LinearOperator<f64>>); 6] = [
+        ("jacobi", Box::new(Jacobi::new(&a).unwrap())),
+        ("sor", Box::new(Sor::new(&a, multicolour).unwrap())),
+        ("multigrid", Box::new(multigrid)),
+        ("ilu0", Box::new(Ilu0::new(&a).unwrap())),
+        (
+            "chebyshev",
+            Box::new(Chebyshev::new(&a, ChebyshevOptions::default()).unwrap()),
+        ),
+        (
+            "polynomial",
+            Box::new(Polynomial::new(&a, PolynomialOptions::default()).unwrap()),
+        ),
+    ];
+    for (name, m) in makers {
+        for len in [1, n - 1, n + 1] {
+            assert!(m.apply(&Vector::ones([len])).is_err(), "{name} of {len}");
+        }
+        assert!(m.apply(&Vector::ones([n])).is_ok(), "{name}");
+    }
+}
+
+/// An overlap of everything that is connected ends.
+#[test]
+fn blocks_with_all_of_the_matrix() {
+    for ranks in 1..=3 {
+        run_ranks(ranks, &config(), |_| {
+            let a = gallery::poisson1d::<f64>(24).unwrap();
+            let options = SchwarzOptions {
+                overlap: usize::MAX,
+                solve: BlockSolve::Direct,
+                ..SchwarzOptions::default()
+            };
+            let m = AdditiveSchwarz::new(&a, options).unwrap();
+            assert_eq!(m.apply(&ones(24)).unwrap().len(), 24);
+        })
+        .unwrap();
+    }
 }
