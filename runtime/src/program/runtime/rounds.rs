@@ -30,9 +30,9 @@ pub trait State {
 /// Rounds are alike where they issue the same tasks, with the same numbers as parameters, on the
 /// state, on what they make, and on stores that are the same each time. **What a round does must
 /// depend on nothing else**: numbers of the program that change seldom, or contents of other stores
-/// that the program replaces (also by writing a part of an array), are not seen. A round that asks for a value, runs host tasks, issues
-/// tasks to another runtime too, has more tasks than a window, begins while there are other tasks
-/// in the window, or fails, is issued each time.
+/// that the program replaces (also by writing a part of an array), are not seen. A round that asks
+/// for a value, runs host tasks, issues tasks to another runtime too, has more tasks than a window,
+/// begins while there are other tasks in the window, or fails, is issued each time.
 ///
 /// ```
 /// use sparsefuse_kernels::DType;
