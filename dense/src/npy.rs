@@ -290,7 +290,10 @@ impl Header {
         let descr = match after("descr")?.strip_prefix('\'') {
             Some(rest) => rest.split_once('\'')?.0,
             // Records have a list of names and types.
-            None => after("descr")?.split_once(']')?.0,
+            None => {
+                let list = after("descr")?;
+                &list[..=list.find(']')?]
+            }
         };
         let order = after("fortran_order")?;
         let dims = after("shape")?.strip_prefix('(')?.split_once(')')?.0;

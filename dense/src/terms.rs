@@ -177,8 +177,8 @@ impl<T: Numeric> Term<T> {
         a.try_mul(&b)?.reshape([n * n_rows * n_columns])
     }
 
-    /// The products where both have in common only what is summed, or nothing: one of matrices, or
-    /// of a matrix and a vector.
+    /// The products where both have in common only what is summed: one of matrices, or of a matrix
+    /// and a vector.
     fn times_matrix(
         &self,
         other: &Self,

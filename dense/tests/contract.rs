@@ -415,3 +415,19 @@ fn what_does_not_fit_is_refused() {
         "matmul: expected a shape of (2, 4, 4), found (2, 3, 4)"
     );
 }
+
+/// Where nothing is summed, products are no sums that begin with 0.
+#[test]
+fn outer_products_keep_the_sign_of_zeros() {
+    let (x, y) = (
+        Vector::from_vec(vec![-1.0, 2.0]),
+        Vector::from_vec(vec![0.0, 3.0]),
+    );
+    let outer: Array<f64, 2> = einsum("i,j->ij", &x, &y).unwrap();
+    let expected = [-0.0f64, -3.0, 0.0, 6.0].map(f64::to_bits);
+    let found = outer.to_vec().unwrap();
+    assert_eq!(
+        found.iter().map(|x| x.to_bits()).collect::<Vec<_>>(),
+        expected
+    );
+}

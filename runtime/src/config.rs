@@ -24,7 +24,7 @@ pub struct Config {
     /// Stores with fewer elements than this are not cut: every rank holds all of them.
     pub cut_threshold: usize,
     /// Rows that a kernel works on at a time; 0 chooses so that intermediate values fit the cache.
-    /// Threads have memory for as many of each of them.
+    /// Each thread has memory for this many rows of every intermediate value.
     pub block_len: usize,
     /// Work below which a loop of a kernel stays on the calling thread: rows times operations, and
     /// a row counts as 16 operations at least. So loops over the same rows decide alike, and what

@@ -5,7 +5,6 @@ use sparsefuse::sparse::file_beside;
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 /// Prints to standard output. A reader that has seen enough (`| head`) is no failure.
@@ -80,7 +79,7 @@ pub(super) fn check_writable(path: &Path) -> Result<(), Failure> {
             Err(Failure::input(subject, "a file to write", "a folder"))
         }
         // A pipe is written to in one piece: its reader would take this for the end.
-        Ok(metadata) if metadata.file_type().is_fifo() => Ok(()),
+        Ok(metadata) if is_pipe(&metadata) => Ok(()),
         Ok(metadata) => {
             OpenOptions::new().write(true).open(path).map_err(refuse)?;
             if metadata.is_file() {
@@ -91,6 +90,16 @@ pub(super) fn check_writable(path: &Path) -> Result<(), Failure> {
         }
         Err(_) => probe(path).map_err(refuse),
     }
+}
+
+#[cfg(unix)]
+fn is_pipe(metadata: &fs::Metadata) -> bool {
+    std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type())
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_: &fs::Metadata) -> bool {
+    false
 }
 
 /// Makes a file beside the path, and removes it.

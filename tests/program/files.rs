@@ -8,7 +8,7 @@ use super::{check, json, run, scratch, text, written};
 use serde_json::Value;
 use sparsefuse::sparse::gallery;
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 #[test]
 fn a_file_of_scipy_is_the_same_matrix() {
@@ -209,7 +209,7 @@ fn a_pipe_is_written_to_in_one_piece() {
         .arg("60")
         .arg("cat")
         .arg(&pipe)
-        .stdout(Stdio::piped());
+        .stdout(std::process::Stdio::piped());
     let reader = reader.spawn().expect("the system's tools are there");
     run(&format!("solve poisson2d:4 --out {}", pipe.display()));
     let read = reader.wait_with_output().expect("the reader ends");

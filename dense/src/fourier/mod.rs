@@ -20,7 +20,7 @@ use num_complex::Complex;
 use rustfft::{Fft, FftDirection, FftPlannerScalar};
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::{
-    Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, try_collect,
+    Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, reserve, try_collect,
 };
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -159,6 +159,8 @@ fn transform<T: Field, M: Field, const D: usize>(
     shape[D - 1] = after;
     check_len(op, Shape::new(&shape))?;
     let lines = lines.reshape([n_lines, before])?.contiguous()?;
+    // A plan takes memory that cannot be refused, so as much is asked for before.
+    drop(reserve::<Complex<f64>>(n.saturating_mul(2))?);
     let line = Line {
         plan: Plan::new(n, direction, ends != Ends::Whole && n.is_multiple_of(2)),
         before,

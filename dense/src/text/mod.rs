@@ -53,7 +53,7 @@ pub struct TextOutput<'a> {
     /// What stands in front of the numbers, each line behind `# `; nothing if it is empty.
     pub header: &'a str,
     /// The digits behind the point of each float, which has an exponent then; `None` for as few as
-    /// say which number it is.
+    /// say which number it is. More than 2000 are 2000.
     pub precision: Option<usize>,
 }
 

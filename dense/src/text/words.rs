@@ -78,7 +78,7 @@ const MOST_DIGITS: usize = 2000;
 
 fn float<F: LowerExp + std::fmt::Debug>(x: F, precision: Option<usize>) -> String {
     match precision {
-        // No number has more digits, and the system of formats takes no more.
+        // Behind these there are zeros.
         Some(digits) => format!("{x:.*e}", digits.min(MOST_DIGITS)),
         None => format!("{x:?}"),
     }

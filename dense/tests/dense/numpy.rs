@@ -446,7 +446,7 @@ fn files_of_numpy() -> Result<(), Error> {
     let numbers = format!("'<i4'{rest}         ");
     assert_eq!(
         other(&numbers, &format!("[('a', '<f4')]{rest}")),
-        "expected elements of type '<i4', found '[('a', '<f4')'"
+        "expected elements of type '<i4', found '[('a', '<f4')]'"
     );
     assert!(other("(2, 3)", "(2, x)").starts_with("expected a header with descr"));
     // Another length of the header than it has moves the elements.

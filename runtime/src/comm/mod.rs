@@ -94,7 +94,7 @@ pub(crate) trait Comm: Send + fmt::Debug {
     fn receive(&self, from: usize) -> Message;
 
     /// Leaves: who waits for this rank is told, and what it asks for from now on fails, also where
-    /// something of it outlives its program.
+    /// something of it outlives its program. Ranks under MPI leave when that is dropped.
     fn leave(&mut self) {}
 
     /// The data of every rank, on every rank, in the order of the ranks.

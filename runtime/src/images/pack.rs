@@ -19,7 +19,7 @@ pub(crate) enum Prospect {
     Unknown,
     /// Not yet, but many times from now on.
     Expected,
-    /// So often in plain form, by one structure, which is known by the address of its ranges.
+    /// So often in plain form, by one structure, which is known by the number of its ranges.
     Plain { structure: u64, reads: usize },
     /// Often enough, but packing takes more bytes, or more memory than there is.
     Refused { structure: u64, bytes: usize },

@@ -4,7 +4,7 @@
 //! of `x`, and derives the local form that kernels read: indices of elements that this rank holds
 //! become distances from its first one, all others (the *ghosts*) are numbered behind them, in
 //! ascending order. It tells each owner what to send from now on. Pieces are kept with the store of
-//! the indices until a task writes that.
+//! the indices until a task writes that or many newer ones have come.
 //!
 //! A built piece is also the proof that every index of the structure is a valid one.
 #![expect(unsafe_code, reason = "structures are read through raw pointers")]

@@ -162,7 +162,7 @@ pub(super) async fn next_cycle<T: Field>(
     if (is_claimed && !is_left) || next.norms.minimised < last.minimised * (1.0 - 1e-8) {
         return Ok(next);
     }
-    if !norm.is_finite() {
+    if !(norm.is_finite() && next.norms.minimised.is_finite()) {
         return Err(StopReason::NotFinite.into());
     }
     if norm > last.true_one {

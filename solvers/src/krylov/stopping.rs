@@ -278,7 +278,9 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         let both =
             sigma.and_then(|()| expect_positive(gamma, StopReason::IndefinitePreconditioner));
         match both {
-            Err(End::Stop(_)) if norm <= T::Real::EPSILON.to_f64() * self.rhs_norm => {
+            Err(End::Stop(_))
+                if norm <= T::Real::EPSILON.to_f64() * self.rhs_norm.max(self.history[0]) =>
+            {
                 Err(self.verify(x).await?)
             }
             both => both,
@@ -353,7 +355,7 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
 
     /// Says that the method minimises another norm than the one that counts, so that a claim which
     /// is not quite true means little: the next one need only leave less than this part of the
-    /// residual.
+    /// residual; infinite where the method itself sees whether it goes on.
     pub(super) fn expect_near_claims(&mut self, most_left: f64) {
         self.most_left = most_left;
     }

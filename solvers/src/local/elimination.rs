@@ -33,10 +33,22 @@ pub(crate) struct Pivot<T> {
     pub(crate) value: T,
 }
 
+/// Whether the inverse of a number other than 0 is finite: that of a subnormal one may not be.
+pub(crate) fn has_inverse<T: Field>(value: T) -> bool {
+    let (re, im) = T::ONE.over(value).parts();
+    re.is_finite() && im.is_finite()
+}
+
 impl<T: Field> Pivot<T> {
     /// The error of a pivot that cannot be divided by.
     pub(crate) fn error(&self, op: &'static str) -> Error {
-        let expected = format!("a finite pivot other than 0 in row {}", self.row);
+        let (re, im) = self.value.parts();
+        let is_number = self.value != T::ZERO && re.is_finite() && im.is_finite();
+        let what = match is_number && !has_inverse(self.value) {
+            true => "with an inverse",
+            false => "other than 0",
+        };
+        let expected = format!("a finite pivot {what} in row {}", self.row);
         Error::argument(op, expected, self.value.to_string())
     }
 }
@@ -354,9 +366,7 @@ impl<T: Field> Work<'_, T> {
             Rule::General => value != T::ZERO,
             Rule::Hermitian => re > 0.0,
         };
-        let (inverse_re, inverse_im) = T::ONE.over(value).parts();
-        let parts = [re, im, inverse_re, inverse_im];
-        is_invertible && parts.iter().all(|part| part.is_finite())
+        is_invertible && re.is_finite() && im.is_finite() && has_inverse(value)
     }
 }
 

@@ -134,12 +134,13 @@ fn crossing<T: Field, const D: usize>(
     state_at: &mut StateAt<'_, T, D>,
 ) -> Result<(f64, Array<T, D>), Error> {
     let mut y = at.y.clone();
+    let rounding = f64::EPSILON * to.abs().max(from.abs());
     // Which end has moved last, and the lengths of the interval in the last three rounds.
     let mut moved = None;
     let mut lengths = [f64::INFINITY; 3];
     for round in 0..200 {
         let length = (to - from).abs();
-        if high == 0.0 || length <= 4.0 * f64::EPSILON * to.abs().max(from.abs()) {
+        if high == 0.0 || length <= 4.0 * rounding {
             break;
         }
         let before = std::mem::replace(&mut lengths[round % 3], length);
@@ -149,7 +150,7 @@ fn crossing<T: Field, const D: usize>(
             false => part,
         };
         // Near an end, beyond the rounding of the time.
-        let least = 2.0 * f64::EPSILON * to.abs().max(from.abs());
+        let least = 2.0 * rounding;
         let middle = from + (length * part).clamp(least, length - least) * (to - from).signum();
         if middle == from || middle == to {
             break;

@@ -4,7 +4,7 @@ use super::elimination::{Elimination, first_pivot, with_rows_in};
 use super::factors::Factors;
 use super::upper_rows::UpperRows;
 use super::{Preconditioner, check_square, check_update};
-use crate::local::elimination::{Factored, Pivot, Rule};
+use crate::local::elimination::{Factored, Pivot, Rule, has_inverse};
 use crate::local::pattern::Pattern;
 use crate::operator::{LinearOperator, check_finite};
 use sparsefuse_dense::Vector;
@@ -237,7 +237,7 @@ fn norm<T: Field>(values: &[T]) -> f64 {
 
 fn is_pivot<T: Field>(value: T) -> bool {
     let (re, im) = value.parts();
-    value != T::ZERO && re.is_finite() && im.is_finite()
+    value != T::ZERO && re.is_finite() && im.is_finite() && has_inverse(value)
 }
 
 /// A row while it is eliminated.

@@ -396,9 +396,9 @@ fn relaxed<T: Field>(
     Ok((0..coloring.n_colors() as u32).map(color))
 }
 
-/// Whether the inverse of a number is one.
-fn is_divisor<T: Field>(value: T) -> bool {
-    let (re, im) = T::ONE.over(value).parts();
+/// Whether omega by this is a number.
+fn is_divisor<T: Field>(omega: f64, value: T) -> bool {
+    let (re, im) = T::from_f64(omega).over(value).parts();
     value != T::ZERO && re.is_finite() && im.is_finite()
 }
 
@@ -408,7 +408,7 @@ fn scales<T: Field>(own: Range<usize>, rows: &LocalRows<T>, omega: f64) -> Resul
         let entries = rows.pos[number] as usize..rows.pos[number + 1] as usize;
         let found = rows.crd[entries.clone()].binary_search(&(row as u32));
         match found.map(|place| rows.vals[entries.start + place]) {
-            Ok(value) if is_divisor(value) => Ok(T::from_f64(omega).over(value)),
+            Ok(value) if is_divisor(omega, value) => Ok(T::from_f64(omega).over(value)),
             found => {
                 let what = match found.is_ok_and(|value| value != T::ZERO) {
                     true => "with an inverse",

@@ -41,7 +41,8 @@ pub(crate) struct AdjointProduct<T> {
     access: Access,
     /// The cuts of the rows of the matrix.
     cuts: Option<Arc<[usize]>>,
-    /// Whether the pass of some rank reads columns and values of the matrix.
+    /// Whether the task reads columns and values of the matrix: the pass of some rank does, or the
+    /// task has nothing else that is cut.
     reads_entries: bool,
     /// Where the parts of the threads end, among the elements of this rank.
     ends: Vec<usize>,

@@ -151,11 +151,8 @@ impl<T: Numeric> Csr<T> {
     ///
     /// # Errors
     ///
-    /// If memory runs out.
-    ///
-    /// # Panics
-    ///
-    /// If `count` returns another number of positions.
+    /// If `count` returns another number of positions, or ones that do not begin with 0 and ascend;
+    /// or memory runs out.
     pub fn from_counted_rows(
         n_rows: usize,
         n_cols: usize,

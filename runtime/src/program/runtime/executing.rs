@@ -112,7 +112,9 @@ impl Runtime {
     /// Forgets all tasks that have not been executed; the stores they would write stay unwritten.
     pub(crate) fn abandon(&self) {
         self.issuing().window.clear();
-        self.engine().comm.leave();
+        if self.ranks() > 1 {
+            self.engine().comm.leave();
+        }
     }
 
     /// Ends the program on this rank.
