@@ -22,8 +22,8 @@ pub fn lsmr<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Soluti
 }
 
 /// Minimises ‖b - A x‖ by LSMR; A may have any shape and rank, and must have an adjoint. Of several
-/// solutions it finds the shortest, without a preconditioner; with an initial guess, the one nearest
-/// to it. [`Method::Lsmr`] has damping.
+/// solutions it finds the shortest, without a preconditioner; with an initial guess, the one
+/// nearest to it. [`Method::Lsmr`] has damping.
 ///
 /// Fong and Saunders (2011). In exact arithmetic the iterates are those of
 /// [`minres()`](crate::minres()) on the normal equations, so that the gradient falls in every

@@ -34,8 +34,8 @@ pub fn lsqr<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Soluti
 }
 
 /// Minimises ‖b - A x‖ by LSQR; A may have any shape and rank, and must have an adjoint. Of several
-/// solutions it finds the shortest, without a preconditioner; with an initial guess, the one nearest
-/// to it. [`Method::Lsqr`] has damping.
+/// solutions it finds the shortest, without a preconditioner; with an initial guess, the one
+/// nearest to it. [`Method::Lsqr`] has damping.
 ///
 /// Paige and Saunders (1982). In exact arithmetic the iterates are those of conjugate gradients on
 /// the normal equations. Two products, one of them with the adjoint, and two reductions an

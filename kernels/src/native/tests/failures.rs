@@ -102,7 +102,6 @@ fn loops_bound_by_memory_are_native_for_large_arrays_only() {
 fn broken_compilers_leave_the_blocks() {
     let Some(isa) = isas().next() else { return };
     let folder = Folder::new("broken");
-    let limit = Duration::from_millis(300);
     for (compilers, expected) in [
         (
             vec![vec!["sparsefuse-no-such-compiler".to_owned()]],
@@ -118,6 +117,11 @@ fn broken_compilers_leave_the_blocks() {
         (shell("echo rubbish > part"), "the library does not load"),
         (shell(": > part"), "the library does not load"),
     ] {
+        // On a machine with other work the others may take their time.
+        let limit = match expected.contains("longer") {
+            true => Duration::from_millis(300),
+            false => Duration::from_secs(25),
+        };
         let toolchain = Toolchain {
             limit,
             compilers,
