@@ -367,7 +367,7 @@ fn a_rank_that_panics_is_named_and_nobody_waits_for_it() {
     );
 }
 
-/// Handles that outlive their ranks: what they ask for is an error, and nobody waits.
+/// A handle that outlives its rank returns an error, and no rank waits for the one that has left.
 #[test]
 fn handles_that_outlive_their_ranks() {
     let kept = run_ranks(2, &small(), |runtime| vector(runtime, ramp(40, 0.3))).unwrap();

@@ -21,8 +21,7 @@ use super::block::{
 };
 use super::hermitian::{Coefficients, combination, orthonormalise, unit};
 use super::{Eigen, check_hermitian, scale};
-use crate::operator::{LinearOperator, check_same_runtime};
-use crate::operator::{check_len, check_square};
+use crate::operator::{LinearOperator, check_len, check_same_runtime, check_square};
 use crate::powers::vector_near_one;
 use crate::solution::StopReason;
 use num_complex::Complex;

@@ -68,7 +68,7 @@ pub(super) async fn iterate<T: Field>(
     let mut begin = Begin::new(stopping, (r, norm), false).await?;
     loop {
         let Begin { r, norms } = begin;
-        let mut space = Arnoldi::new(r, norms.true_one, &zeros);
+        let mut space = Arnoldi::new(r, norms.true_residual, &zeros);
         let mut preconditioned = Vec::new();
         let judgement = loop {
             let z = stopping.precondition(&space.candidate())?;

@@ -75,7 +75,7 @@ pub(super) async fn iterate<T: Field>(
         let Begin { r, norms } = begin;
         // By how much the true norm is larger than that of what is minimised.
         let scale = match is_left {
-            true => norms.true_one / norms.minimised,
+            true => norms.true_residual / norms.minimised,
             false => 1.0,
         };
         let mut space = Arnoldi::new(r, norms.minimised, &zeros);
@@ -112,13 +112,13 @@ pub(super) struct Begin<T> {
 #[derive(Clone, Copy)]
 pub(super) struct Norms {
     minimised: f64,
-    pub(super) true_one: f64,
+    pub(super) true_residual: f64,
 }
 
 impl<T: Field> Begin<T> {
     pub(super) async fn new(
         stopping: &Stopping<'_, '_, T>,
-        (r, true_one): (Vector<T>, f64),
+        (r, true_residual): (Vector<T>, f64),
         is_left: bool,
     ) -> Result<Self, Error> {
         let (r, minimised) = match is_left {
@@ -127,11 +127,11 @@ impl<T: Field> Begin<T> {
                 let norm = norm_of(&z).await?;
                 (z, norm)
             }
-            false => (r, true_one),
+            false => (r, true_residual),
         };
         let norms = Norms {
             minimised,
-            true_one,
+            true_residual,
         };
         Ok(Self { r, norms })
     }
@@ -165,7 +165,7 @@ pub(super) async fn next_cycle<T: Field>(
     if !(norm.is_finite() && next.norms.minimised.is_finite()) {
         return Err(StopReason::NotFinite.into());
     }
-    if norm > last.true_one {
+    if norm > last.true_residual {
         *x = before;
     }
     Err(StopReason::Stagnation.into())

@@ -33,10 +33,13 @@ pub(crate) struct Pivot<T> {
     pub(crate) value: T,
 }
 
-/// Whether the inverse of a number other than 0 is finite: that of a subnormal one may not be.
+/// Whether a value and its inverse are finite: not that of 0, nor of some subnormal numbers.
 pub(crate) fn has_inverse<T: Field>(value: T) -> bool {
-    let (re, im) = T::ONE.over(value).parts();
-    re.is_finite() && im.is_finite()
+    let is_finite = |value: T| {
+        let (re, im) = value.parts();
+        re.is_finite() && im.is_finite()
+    };
+    is_finite(value) && is_finite(T::ONE.over(value))
 }
 
 impl<T: Field> Pivot<T> {
@@ -361,12 +364,11 @@ impl<T: Field> Work<'_, T> {
     }
 
     fn is_pivot(&self, value: T) -> bool {
-        let (re, im) = value.parts();
-        let is_invertible = match self.rule {
-            Rule::General => value != T::ZERO,
-            Rule::Hermitian => re > 0.0,
+        let is_allowed = match self.rule {
+            Rule::General => true,
+            Rule::Hermitian => value.parts().0 > 0.0,
         };
-        is_invertible && re.is_finite() && im.is_finite() && has_inverse(value)
+        is_allowed && has_inverse(value)
     }
 }
 

@@ -19,7 +19,8 @@ const OP: &str = "solve_ivp";
 /// error about this many times as small.
 const TOLERANCE: f64 = 1e-3;
 
-/// A second change that is this part of the tolerance or less is none that counts.
+/// A second change that is this part of the tolerance or less ends the rounds. SciPy's `BDF` has no
+/// such rule, and fails where changes are rounding alone and do not fall.
 const ROUNDING: f64 = 0.1;
 
 /// The method with the Jacobian and the factors that serve until it converges too slowly.

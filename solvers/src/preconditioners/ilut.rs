@@ -215,7 +215,7 @@ fn factor_after<T: Field>(
         work.fill(row, rows.row(number));
         work.eliminate(upper, limit);
         let pivot = work.values[row];
-        if failed.is_none() && !is_pivot(pivot) {
+        if failed.is_none() && !has_inverse(pivot) {
             failed = Some(Pivot { row, value: pivot });
         }
         work.finish(row, (limit, options.fill), &mut factored, upper)?;
@@ -233,11 +233,6 @@ fn norm<T: Field>(values: &[T]) -> f64 {
             largest * squares.sum::<f64>().sqrt()
         }
     }
-}
-
-fn is_pivot<T: Field>(value: T) -> bool {
-    let (re, im) = value.parts();
-    value != T::ZERO && re.is_finite() && im.is_finite() && has_inverse(value)
 }
 
 /// A row while it is eliminated.
