@@ -73,6 +73,9 @@ pub fn expm_multiply<T: Field>(a: &Csr<T>, b: &Vector<T>, t: f64) -> Result<Vect
         }
         let (re, im) = a.diagonal()?.sum().get()?.parts();
         let mean = Complex::new(re, im) / n as f64;
+        // What is subtracted is a number of the type.
+        let (re, im) = T::from_parts(mean.re, mean.im).parts();
+        let mean = Complex::new(re, im);
         let identity = Csr::identity(n)?;
         let a = a.linear_combination(T::ONE, &identity, T::from_parts(-mean.re, -mean.im))?;
         let norm = t.abs() * a.norm1().get()?.to_f64();

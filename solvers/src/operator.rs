@@ -188,7 +188,11 @@ impl<T: Field> LinearOperator<T> for Csc<T> {
     }
 
     fn largest_entry(&self) -> Result<Option<f64>, Error> {
-        self.transpose().largest_entry()
+        match self.transpose().kept_norm_max()? {
+            largest if largest.is_finite() => Ok(Some(largest)),
+            // The rows say where the entry is that is not.
+            _ => self.to_csr()?.largest_entry(),
+        }
     }
 
     fn precise_residual(&self, b: &Vector<T>, x: &Vector<T>) -> Result<Option<Vector<T>>, Error> {
@@ -196,7 +200,12 @@ impl<T: Field> LinearOperator<T> for Csc<T> {
     }
 
     fn asymmetry(&self) -> Result<Option<Asymmetry>, Error> {
-        self.transpose().asymmetry()
+        let found = self.transpose().sampled_asymmetry()?;
+        Ok(found.map(|of_transpose| Asymmetry {
+            row: of_transpose.column,
+            column: of_transpose.row,
+            ..of_transpose
+        }))
     }
 
     fn runtime(&self) -> Option<&Runtime> {

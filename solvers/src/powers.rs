@@ -29,24 +29,27 @@ pub(crate) fn power_near_one<T: Field>(largest: f64) -> i32 {
 
 /// A matrix times a power of two, exactly as far as the entries can be held.
 pub(crate) fn times_power_of_entries<T: Field>(a: &Csr<T>, power: i32) -> Csr<T> {
-    if power == 0 {
-        return a.clone();
-    }
-    let (first, second) = (power / 2, power - power / 2);
-    let factor = |power| T::from_f64(times_power_of(1.0, power));
-    a.scale(factor(first)).scale(factor(second))
+    let scale = |a: Csr<T>, factor| a.scale(factor);
+    factors::<T>(power).fold(a.clone(), scale)
 }
 
 /// A vector times a power of two, exactly as far as the elements can be held.
 pub(crate) fn times_power<T: Field>(x: &Vector<T>, power: i32) -> Vector<T> {
-    // Half of a power is held where the whole need not be.
-    let (first, second) = (power / 2, power - power / 2);
-    let factor = |power| T::from_f64(times_power_of(1.0, power));
-    match (first, second) {
-        (0, 0) => x.clone(),
-        (0, _) => x * factor(second),
-        _ => x * factor(first) * factor(second),
-    }
+    factors::<T>(power).fold(x.clone(), |x, factor| x * factor)
+}
+
+/// Numbers whose product is a power of two, each of which the type holds where the power need not
+/// be one that it does.
+fn factors<T: Field>(power: i32) -> impl Iterator<Item = T> {
+    let most: i32 = match T::DTYPE.real() {
+        DType::F32 => 126,
+        _ => 1022,
+    };
+    let whole = (0..power.abs() / most).map(move |_| most * power.signum());
+    let rest = Some(power % most).filter(|&rest| rest != 0);
+    whole
+        .chain(rest)
+        .map(|power| T::from_f64(times_power_of(1.0, power)))
 }
 
 /// A vector over the power of two that brings its largest element near 1, if squares of its

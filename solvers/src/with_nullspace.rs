@@ -6,6 +6,7 @@
 
 use crate::nullspace::Nullspace;
 use crate::operator::LinearOperator;
+use crate::powers::times_power;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::{Error, Runtime, Shape};
@@ -57,8 +58,15 @@ impl<'a, T: Field> WithNullspace<'a, T> {
 /// How many times as large the image of a vector is, by their largest elements, which have no
 /// squares.
 fn growth<T: Field>(a: &dyn LinearOperator<T>, x: &Vector<T>) -> Result<f64, Error> {
-    let (of_image, of_x) = (a.apply(x)?.norm_inf(), x.norm_inf());
-    Ok(of_image.get()?.to_f64() / of_x.get()?.to_f64())
+    let of = |x: &Vector<T>| -> Result<f64, Error> {
+        let (of_image, of_x) = (a.apply(x)?.norm_inf(), x.norm_inf());
+        Ok(of_image.get()?.to_f64() / of_x.get()?.to_f64())
+    };
+    match of(x)? {
+        found if found.is_finite() => Ok(found),
+        // Sums of the largest entries may overflow.
+        _ => of(&times_power(x, -30)),
+    }
 }
 
 impl<T: Field> LinearOperator<T> for WithNullspace<'_, T> {

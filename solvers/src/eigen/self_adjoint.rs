@@ -294,6 +294,8 @@ impl Scales {
         let of_mass = mass.map_or(0, |mass| mass.power);
         let shift = times_power_of(sigma, of_mass);
         let (of_a, is_hidden) = scale::power_of_shifted(OP, a, shift)?;
+        // Times a mass matrix sigma may be as small as A; residuals tell.
+        let is_hidden = is_hidden && mass.is_none();
         Ok(Self {
             of_a,
             of_mass,

@@ -169,9 +169,9 @@ impl<T: Field> Gram<'_, T> {
         let lengths = norms(&images)?;
         let mut order: Vec<usize> = (0..found.len()).collect();
         order.sort_by(|&i, &j| lengths[j].total_cmp(&lengths[i]));
-        let (n_rows, n_columns) = self.a.shape();
         let longest = order.first().map_or(0.0, |&first| lengths[first]);
-        let rounding = longest * T::Real::EPSILON.to_f64() * n_rows.max(n_columns) as f64;
+        // However long the vectors: their elements are rounded beside their size.
+        let rounding = 100.0 * longest * T::Real::EPSILON.to_f64();
         let mut far: Vec<Vector<T>> = Vec::with_capacity(order.len());
         for &i in &order {
             far.push(match lengths[i] > rounding {

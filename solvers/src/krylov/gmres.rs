@@ -66,13 +66,17 @@ pub(super) async fn iterate<T: Field>(
     let is_left = side == Side::Left && stopping.has_preconditioner();
     if is_left {
         // Whether it goes on depends on what it minimises.
-        stopping.expect_near_claims(f64::INFINITY);
+        stopping.expect_near_claims();
     }
     let zeros = Zeros::like(&r, restart);
     let norm = stopping.first_norm();
     let mut begin = Begin::new(stopping, (r, norm), is_left).await?;
     loop {
         let Begin { r, norms } = begin;
+        if norms.minimised == 0.0 {
+            // The preconditioner maps a residual to 0 that is not.
+            return Err(Breakdown::Projection.into());
+        }
         // By how much the true norm is larger than that of what is minimised.
         let scale = match is_left {
             true => norms.true_residual / norms.minimised,

@@ -33,6 +33,9 @@ pub(super) struct LeastSquares<'p, 'o, T> {
     iterations: usize,
     /// The norm of the true gradient when it was last computed.
     last_gradient: f64,
+    /// By how much less than is asked for the estimate of the gradient has to be, since an estimate
+    /// was below its true one.
+    aim: f64,
     history: Vec<f64>,
 }
 
@@ -104,6 +107,7 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
             max_iter: max_iter(&options, n_cols),
             iterations: 0,
             last_gradient: f64::INFINITY,
+            aim: 1.0,
             history: vec![norm],
             options,
         };
@@ -176,8 +180,10 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
             StopReason::Stopped
         } else if !found.residual.is_finite() {
             StopReason::NotFinite
-        } else if found.residual <= self.tolerance || self.is_minimal(found) {
-            return Err(self.verify(y, found.a_norm).await?);
+        } else if (found.residual <= self.tolerance || self.is_minimal(found, self.aim))
+            && let Some(end) = self.verify(y, found).await?
+        {
+            return Err(end);
         } else if self.iterations >= self.max_iter {
             StopReason::IterationLimit
         } else {
@@ -188,21 +194,26 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
     }
 
     /// Paige and Saunders' second rule.
-    fn is_minimal(&self, found: &Estimates) -> bool {
-        found.gradient <= self.options.rtol * found.a_norm * found.damped_residual
+    fn is_minimal(&self, found: &Estimates, aim: f64) -> bool {
+        found.gradient <= aim * self.options.rtol * found.a_norm * found.damped_residual
     }
 
-    /// How the iterations end with a y that is claimed to be a solution.
-    async fn verify(&mut self, y: &Vector<T>, a_norm: f64) -> Result<End<T>, Error> {
+    /// How the iterations end with a y that is claimed to be a solution; nothing where they go on.
+    async fn verify(
+        &mut self,
+        y: &Vector<T>,
+        claimed: &Estimates,
+    ) -> Result<Option<End<T>>, Error> {
+        let begin = self.x.clone();
         self.x = self.solution(y)?;
         let found = self.true_residual().await?;
         let residual = found.norm;
         if residual <= self.tolerance {
-            return Ok(found.certified(self.tolerance, self.rhs_norm).into());
+            return Ok(Some(found.certified(self.tolerance, self.rhs_norm).into()));
         }
         if !residual.is_finite() {
             // Any gradient is small beside it.
-            return Ok(StopReason::NotFinite.into());
+            return Ok(Some(StopReason::NotFinite.into()));
         }
         let r = found.vector(self.a, (self.b, &self.x))?;
         let damping = self.damping();
@@ -217,22 +228,28 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
             residual,
             damped_residual,
             gradient: norm_of_tiny(&gradient).await?,
-            a_norm,
+            a_norm: claimed.a_norm,
         };
-        if self.is_minimal(&true_estimates) {
-            return Ok(StopReason::LeastSquares.into());
+        if self.is_minimal(&true_estimates, 1.0) {
+            return Ok(Some(StopReason::LeastSquares.into()));
         }
         // A restart that does not halve the true gradient is the last one. A damped problem would
-        // begin elsewhere.
+        // begin elsewhere, so it goes on, as long as a smaller estimate makes the true one smaller.
         let gradient = true_estimates.gradient;
-        if gradient.is_nan() || gradient > 0.5 * self.last_gradient || damping > 0.0 {
-            return Ok(StopReason::Stagnation.into());
+        let most_left = if damping > 0.0 { 0.98 } else { 0.5 };
+        if gradient.is_nan() || gradient > most_left * self.last_gradient {
+            return Ok(Some(StopReason::Stagnation.into()));
         }
         self.last_gradient = gradient;
         if self.iterations >= self.max_iter {
-            return Ok(StopReason::IterationLimit.into());
+            return Ok(Some(StopReason::IterationLimit.into()));
         }
-        Ok(End::Restart(r))
+        if damping > 0.0 {
+            self.x = begin;
+            self.aim = 0.9 * (claimed.gradient / gradient).min(1.0);
+            return Ok(None);
+        }
+        Ok(Some(End::Restart(r)))
     }
 
     async fn true_residual(&self) -> Result<TrueResidual<T>, Error> {

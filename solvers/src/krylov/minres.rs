@@ -76,7 +76,7 @@ pub(super) async fn iterate<T: Field>(
         false => StopReason::LeastSquares,
     };
     if is_preconditioned {
-        stopping.expect_near_claims(0.99);
+        stopping.expect_near_claims();
     }
     let zeros = || r.runtime().enter(|| Vector::zeros([r.len()]));
     let mut v = [zeros(), r.clone()];
@@ -92,6 +92,8 @@ pub(super) async fn iterate<T: Field>(
     let mut scale = norm.get()?.to_f64().sqrt() / gamma;
     let mut lanczos = Rotations::new(gamma);
     let mut nearest: Option<Nearest<T>> = None;
+    // An untrue claim: the norm that is minimised, and the true one.
+    let mut claimed: Option<[f64; 2]> = None;
     loop {
         z *= T::from_f64(1.0 / lanczos.gamma[1]);
         let az = a.apply(&z)?;
@@ -130,7 +132,15 @@ pub(super) async fn iterate<T: Field>(
         match stopping.check(x, norm).await {
             // A claim in the norm of the preconditioner: it goes on, with a better scale.
             Err(End::Restart(residual)) if is_preconditioned && norm > 0.0 => {
-                scale *= norm_of(&residual).await? / norm;
+                let now = [lanczos.eta.abs(), norm_of(&residual).await?];
+                let before = claimed.get_or_insert(now);
+                if now[0] <= 0.5 * before[0] {
+                    if now[1] > 0.99 * before[1] {
+                        return Err(StopReason::Stagnation.into());
+                    }
+                    *before = now;
+                }
+                scale *= now[1] / norm;
             }
             judged => judged?,
         }

@@ -354,10 +354,9 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
     }
 
     /// Says that the method minimises another norm than the one that counts, so that a claim which
-    /// is not quite true means little: the next one need only leave less than this part of the
-    /// residual; infinite where the method itself sees whether it goes on.
-    pub(super) fn expect_near_claims(&mut self, most_left: f64) {
-        self.most_left = most_left;
+    /// is not quite true means little: the method itself sees whether it goes on.
+    pub(super) fn expect_near_claims(&mut self) {
+        self.most_left = f64::INFINITY;
     }
 
     /// The norm of the residual before the first iteration.

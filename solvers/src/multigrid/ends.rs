@@ -6,7 +6,7 @@
 
 use super::grid::{Ends, Grid};
 use super::square::square;
-use super::stencil::{offset, steps};
+use super::stencil::{offset, sample, steps};
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
 use sparsefuse_sparse::{Csr, Rows};
@@ -64,7 +64,7 @@ fn face_points(grid: &Grid, axis: usize, is_last: bool) -> impl Iterator<Item = 
     };
     let [nz, ny, nx] = [along(0), along(1), along(2)];
     let n = nz * ny * nx;
-    (0..n).step_by(n.div_ceil(SAMPLE).max(1)).map(move |k| {
+    sample(n, SAMPLE).map(move |k| {
         let mut point = [k / nx / ny, k / nx % ny, k % nx];
         for (at, margin) in point.iter_mut().zip(margins) {
             *at += margin;

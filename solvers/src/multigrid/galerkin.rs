@@ -88,7 +88,9 @@ impl<'a, T: Field> FineRows<'a, T> {
         let goes_on = |line: usize| {
             let row = line * nx;
             let values = |row| &rows.vals()[stencil::lines_entries(rows, row, nx)];
+            // Of two lines in a plane, a line further is the next plane.
             line > 0
+                && ny > 2
                 && !(first / nx + line).is_multiple_of(ny)
                 && are_same(values(row - nx), values(row))
                 && stencil::repeats_line(rows, row, nx)

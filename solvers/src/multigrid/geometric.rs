@@ -207,16 +207,21 @@ impl<T: Field> GridSetup<T> {
         grid: &Grid,
         stencil: Option<Stencil>,
     ) -> Result<&Step<T>, Error> {
+        let is_given = matches!(self.options.coarse, CoarseOperator::Rediscretised(_));
         if let Some(known) = self.steps.get(level) {
-            let (coarse, _) = self.coarse_matrix(level, a, stencil, known.transfers())?;
-            let has_structure = coarse.has_structure_of(&known.coarse)?;
+            let (coarse, found) = self.coarse_matrix(level, a, stencil, known.transfers())?;
+            let mut is_known = coarse.has_structure_of(&known.coarse)?;
+            if is_known && is_given && found.is_some() {
+                let grid = &known.transfer.coarse;
+                is_known = ends(&coarse, grid)? == grid.ends;
+            }
             let known = &mut self.steps[level];
-            if has_structure {
+            if is_known {
                 known.coarse = known.coarse.with_values(coarse.values().clone())?;
                 return Ok(&self.steps[level]);
             }
-            // A discretisation may leave out other entries than before: levels from here on are
-            // made again.
+            // A discretisation may leave out other entries than before, or have its boundary
+            // elsewhere: levels from here on are made again.
             self.steps.truncate(level);
         }
         let along = match (self.options.coarsening, stencil) {
@@ -234,7 +239,6 @@ impl<T: Field> GridSetup<T> {
         let prolongation = enter.enter(|| transfer.prolongation())?;
         let transfers = (&transfer, &restriction, &prolongation);
         let (coarse, stencil) = self.coarse_matrix(level, a, stencil, transfers)?;
-        let is_given = matches!(self.options.coarse, CoarseOperator::Rediscretised(_));
         if is_given && stencil.is_some() {
             transfer.coarse.ends = ends(&coarse, &transfer.coarse)?;
         }

@@ -178,8 +178,8 @@ impl<T: Field> Multigrid<T> {
     ///
     /// # Errors
     ///
-    /// If the matrix is not square, an entry is infinite or not a number, a vector has another
-    /// length, an option is out of range, or the matrix of the last level is singular to rounding
+    /// If the matrix is not square, an entry is infinite or not a number, a vector is not finite or
+    /// has another length, an option is out of range, or the matrix of the last level is singular to rounding
     /// alone.
     pub fn aggregated_with(
         a: &Csr<T>,
@@ -189,6 +189,16 @@ impl<T: Field> Multigrid<T> {
         check(&options.cycle)?;
         check_finite(OP, a)?;
         let (near_one, power) = near_one(a)?;
+        for vector in near_nullspace {
+            if let Some((at, element)) = vector.first_not_finite()? {
+                let found = format!("{element} in element {at}");
+                return Err(Error::argument(
+                    OP,
+                    "vectors near the nullspace that are finite",
+                    found,
+                ));
+            }
+        }
         let scaled: Result<Vec<_>, Error> = near_nullspace.iter().map(vector_near_one).collect();
         let setup = AggregationSetup::new(&near_one, &scaled?, options)?;
         Self::made(a, (near_one, power), Setup::Aggregation(setup))

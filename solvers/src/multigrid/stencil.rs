@@ -187,6 +187,20 @@ fn of_line<T: Copy>(
 /// Rows that are looked at, at most, to see along which axes a matrix couples.
 const SAMPLE: usize = 1 << 12;
 
+/// Numbers below n, ascending: all, or one of each of `most` equal ranges at most. Where in its
+/// range one lies differs from range to range, so that those of a grid are not all of one line.
+pub(super) fn sample(n: usize, most: usize) -> impl Iterator<Item = usize> {
+    /// 2^64 over the golden ratio: its multiples are spread evenly.
+    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+    let stride = n.div_ceil(most).max(1);
+    (0..n.div_ceil(stride)).filter_map(move |range| {
+        let place = (range as u64).wrapping_mul(GOLDEN);
+        let within = (u128::from(place) * stride as u128) >> 64;
+        let number = range * stride + within as usize;
+        (number < n).then_some(number)
+    })
+}
+
 /// How many rows, of a sample of all, couple along each axis at least half as strongly as along
 /// their strongest one. Along an axis a row couples by what it does to vectors that vary along this
 /// axis alone: by the sums of its entries one step before and one behind.
@@ -198,10 +212,11 @@ pub(super) fn couplings<T: Field>(a: &Csr<T>, grid: &Grid) -> Result<[u64; 3], E
 fn count_couplings<T: Field>(a: &Csr<T>, grid: &Grid) -> Result<[u64; 3], Error> {
     let own = a.own_rows()?;
     let rows = own.as_rows();
-    let stride = a.n_rows().div_ceil(SAMPLE).max(1);
-    let first = own.rows().start.next_multiple_of(stride);
     let mut counts = [0u64; 3];
-    for point in (first..own.rows().end).step_by(stride) {
+    for point in sample(a.n_rows(), SAMPLE) {
+        if !own.rows().contains(&point) {
+            continue;
+        }
         let row = point - own.rows().start;
         let mut sums = [[T::ZERO; 2]; 3];
         for (&column, &value) in rows.columns(row).iter().zip(rows.values(row)) {

@@ -51,6 +51,8 @@ impl<T: Field, const D: usize> Explicit<T, D> {
     ) -> Result<Option<IvpEnd>, Error> {
         let tableau = self.tableau;
         let mut is_again = false;
+        // Its slopes are not needed beside those of this one.
+        self.last = None;
         loop {
             let Try { t, h, .. } = match at.next_try(self.length, is_again) {
                 Ok(tried) => tried,
@@ -96,8 +98,12 @@ impl<T: Field, const D: usize> Explicit<T, D> {
         let allowed = &rhs.allowed(&before.abs().maximum(y.abs()));
         let estimates = self.tableau.errors.iter().map(|weights| {
             let first = &slopes[0] * T::from_f64(weights[0]);
-            let error = combination(&first, 1.0, &weights[1..], &slopes[1..])?;
-            Ok(squares::<T, D>(&error, allowed))
+            let (mut terms, last) = (terms(1.0, &weights[1..], &slopes[1..]), slopes.len() - 1);
+            if weights[last] == 0.0 {
+                // A slope at the end that is no number makes the error none.
+                terms.push((T::ZERO, &slopes[last]));
+            }
+            Ok(squares::<T, D>(&first.try_plus_multiples(&terms)?, allowed))
         });
         let estimates = estimates.collect::<Result<Vec<_>, Error>>()?;
         let n = y.len();
@@ -141,10 +147,18 @@ fn combination<T: Field, const D: usize>(
     weights: &[f64],
     slopes: &[Array<T, D>],
 ) -> Result<Array<T, D>, Error> {
+    y.try_plus_multiples(&terms(h, weights, slopes))
+}
+
+/// The slopes that count, and by how much.
+fn terms<'s, T: Field, const D: usize>(
+    h: f64,
+    weights: &[f64],
+    slopes: &'s [Array<T, D>],
+) -> Vec<(T, &'s Array<T, D>)> {
     let terms = weights.iter().zip(slopes);
     let terms = terms.filter(|(weight, _)| **weight != 0.0);
-    let terms: Vec<_> = terms
+    terms
         .map(|(weight, slope)| (T::from_f64(h * weight), slope))
-        .collect();
-    y.try_plus_multiples(&terms)
+        .collect()
 }

@@ -1,9 +1,10 @@
 //! The inverse of the diagonal blocks.
 
 use super::{Preconditioner, check_square, check_update};
+use crate::local::elimination::has_inverse;
 use crate::operator::{LinearOperator, check_finite};
 use sparsefuse_dense::Vector;
-use sparsefuse_kernels::{Field, Numeric};
+use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Runtime, reserve, try_collect};
 use sparsefuse_sparse::{Csr, Ghosts, LocalRows, RowLayout, Rows, Threads, eager, parallel};
 use std::iter::repeat_n;
@@ -243,7 +244,7 @@ fn invert<T: Field>(a: &mut [T], n: usize, pivots: &mut Vec<usize>) -> Result<()
                 (pivot, largest) = (row, magnitude);
             }
         }
-        if !(largest > T::Real::ZERO) {
+        if !has_inverse(a[pivot * n + k]) {
             return Err(k);
         }
         pivots.push(pivot);

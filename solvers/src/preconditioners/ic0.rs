@@ -28,7 +28,8 @@ const SHIFTS: i32 = 24;
 /// section 11.5.8. For Hermitian matrices of symmetric structure, of which the upper triangle is
 /// read. Where a pivot is not positive, the factorisation is tried again with A + alpha diag(A),
 /// alpha = 0.001, 0.002, 0.004, … (Manteuffel, 1980); [`Ic0::shift`] tells the alpha that it took.
-/// With a positive diagonal some alpha is large enough.
+/// With a positive diagonal some alpha is large enough, up to 8389 where no entry is larger than the
+/// root of the product of the diagonal entries in its row and column, as those of a definite matrix.
 ///
 /// Holds L and D L^H, so that both sweeps go through rows: a copy of the matrix and the inverse of
 /// D. An application costs about as much as two products. On several ranks it is the factorisation
@@ -64,8 +65,8 @@ impl<T: Field> Ic0<T> {
     /// # Errors
     ///
     /// If the matrix is not square or not of symmetric structure, an entry is infinite or not a
-    /// number, a diagonal entry is not stored or not positive, or the computation of the values
-    /// failed.
+    /// number, a diagonal entry is not stored or not positive, no alpha gives positive pivots, or
+    /// the computation of the values failed.
     pub fn new(a: &Csr<T>) -> Result<Self, Error> {
         check_square(OP, a)?;
         check_finite(OP, a)?;
@@ -76,6 +77,7 @@ impl<T: Field> Ic0<T> {
         let layout = a.row_layout()?;
         let own = a.own_rows()?;
         let pattern = pattern_of(OP, &layout, own.as_rows())?;
+        check_symmetric(&layout, &pattern)?;
         let elimination = Elimination::new(OP, &layout, &pattern, Rule::Hermitian)?;
         let (factored, shift) = factor(&elimination, own.as_rows(), pattern)?;
         Ok(Self {
@@ -93,16 +95,31 @@ impl<T: Field> Ic0<T> {
     }
 }
 
+/// Refuses a matrix that has more entries above the diagonal than below: for each of those the
+/// elimination finds its mirror.
+fn check_symmetric(layout: &RowLayout, pattern: &Pattern) -> Result<(), Error> {
+    let mine = [&pattern.lower, &pattern.upper].map(|of| of.crd.len() as u64);
+    let all = layout.runtime().all_gather(&mine)?;
+    let sum = |part: usize| all.iter().map(|of_rank| of_rank[part]).sum::<u64>();
+    let (lower, upper) = (sum(0), sum(1));
+    if upper <= lower {
+        return Ok(());
+    }
+    let expected = "a symmetric structure, with as many entries below the diagonal as above it";
+    let more = upper - lower;
+    let found = format!("{more} more above it, each without one at its mirrored place");
+    Err(Error::argument(OP, expected, found))
+}
+
 /// The factors with the smallest shift that gives positive pivots, and that shift.
 fn factor<T: Field>(
     elimination: &Elimination,
     rows: Rows<'_, T>,
     pattern: Pattern,
 ) -> Result<(Factored<T>, f64), Error> {
-    let first = match elimination.run(rows, pattern, None)? {
-        Ok(factored) => return Ok((factored, 0.0)),
-        Err(pivot) => pivot,
-    };
+    if let Ok(factored) = elimination.run(rows, pattern, None)? {
+        return Ok((factored, 0.0));
+    }
     let layout = elimination.layout();
     layout.runtime().agree(check_diagonal(layout, rows))?;
     for shift in (0..SHIFTS).map(|k| FIRST_SHIFT * 2f64.powi(k)) {
@@ -112,7 +129,10 @@ fn factor<T: Field>(
             return Ok((factored, shift));
         }
     }
-    Err(first.error(OP))
+    let most = FIRST_SHIFT * 2f64.powi(SHIFTS - 1);
+    let expected = format!("positive pivots of A + alpha diag(A) for some alpha up to {most:.0}");
+    let found = "one that is not, for each: entries far larger than the diagonal, or out of range";
+    Err(Error::argument(OP, expected, found))
 }
 
 /// Refuses a diagonal that no shift makes positive; all its entries are stored.

@@ -321,7 +321,14 @@ impl<T: Field> Factors<T> {
     fn new(block: LocalRows<T>, set: &[u32], solve: BlockSolve) -> Result<Self, Error> {
         match solve {
             BlockSolve::Ilu0 => Self::ilu0(LocalFactors::new(OP, block)?, set),
-            BlockSolve::Direct => Ok(Self::Direct(Box::new(Complete::new(Method::Lu, &block)?))),
+            BlockSolve::Direct => {
+                let is_empty = |pair: &[u64]| pair[0] == pair[1];
+                if let Some(row) = block.pos.windows(2).position(is_empty) {
+                    let expected = format!("an entry in row {} within its block", set[row]);
+                    return Err(Error::argument(OP, expected, "none"));
+                }
+                Ok(Self::Direct(Box::new(Complete::new(Method::Lu, &block)?)))
+            }
         }
     }
 

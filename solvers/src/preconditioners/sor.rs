@@ -322,17 +322,31 @@ fn divided<T: Field>(
 ) -> Result<(LocalRows<T>, Vec<T>), Error> {
     let (_, mut rows) = a.local_rows()?;
     let LocalRows { pos, crd, vals } = &mut rows;
-    let divide = |(number, row): (usize, usize)| {
+    // The middle of a symmetric sweep is at most that many times as large.
+    let most = T::from_f64(2.0 / omega);
+    let mut divide = |(number, row): (usize, usize)| {
         let entries = pos[number] as usize..pos[number + 1] as usize;
         let Ok(place) = crd[entries.clone()].binary_search(&(row as u32)) else {
-            return T::ZERO;
+            return Ok(T::ZERO);
         };
         let entry = &mut vals[entries.start + place];
         let before = *entry;
         *entry = before.over(T::from_f64(omega));
-        before
+        let (re, im) = (most * before).parts();
+        if re.is_finite() && im.is_finite() {
+            return Ok(before);
+        }
+        let expected = format!("a diagonal entry in row {row} that can be divided by {omega}");
+        Err(Error::argument(OP, expected, before.to_string()))
     };
-    let diagonal = try_collect(layout.rows().enumerate().map(divide));
+    let mut divided = || {
+        let mut diagonal = reserve(layout.rows().len())?;
+        for row in layout.rows().enumerate() {
+            diagonal.push(divide(row)?);
+        }
+        Ok(diagonal)
+    };
+    let diagonal = divided();
     Ok((rows, layout.runtime().agree(diagonal)?))
 }
 

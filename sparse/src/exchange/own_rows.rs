@@ -147,7 +147,7 @@ impl<T: Element> HeldRows<T> {
 
 /// Elements of a vector for the rows that this rank holds, from the ranks that hold them. Every
 /// rank asks for its own.
-fn brought_back<T: Element>(
+pub(crate) fn brought_back<T: Element>(
     runtime: &Runtime,
     held: &Local<T>,
     wanted: Range<usize>,

@@ -5,13 +5,14 @@
 //! three stores are spread in the same way. [`crate::Triplets`] are the same on one rank, before
 //! they become stores.
 
+use crate::exchange::own_rows::brought_back;
 use crate::formats::csc::Csc;
 use crate::formats::csr::Csr;
 use crate::formats::eager::eager;
 use crate::local::triplets::Triplets;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Element, Numeric};
-use sparsefuse_runtime::{Error, Runtime, Shape};
+use sparsefuse_runtime::{Error, Runtime, Shape, try_collect};
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -158,14 +159,15 @@ impl<T: Numeric> Coo<T> {
         let cols = runtime.agree(self.cols.local())?;
         let vals = runtime.agree(self.vals.local())?;
         let vals = match vals.partition() == rows.partition() {
-            true => vals.to_vec(),
+            true => runtime.agree(try_collect(vals.iter().copied()))?,
             // Elementwise work has cut them in another way.
-            false => self.vals.to_vec()?[rows.rows()].to_vec(),
+            false => brought_back(runtime, &vals, rows.rows())?,
         };
-        let own = (rows.to_vec(), cols.to_vec());
+        let places = |places: &[u32]| try_collect(places.iter().copied());
+        let own = runtime.agree(places(&rows).and_then(|rows| Ok((rows, places(&cols)?))))?;
         let own = Triplets::from_checked_parts(self.n_rows, self.n_cols, own.0, own.1, vals);
         runtime.enter(|| match rows.is_replicated() {
-            true => Csr::from_triplets(&own),
+            true => Csr::from_whole_triplets(own),
             false => Csr::from_distributed_triplets(own),
         })
     }

@@ -98,6 +98,14 @@ impl<T: Numeric> Csr<T> {
         stores.map(Self::of_stores)
     }
 
+    /// As [`Csr::from_triplets`], which are not needed any more: their memory goes before that of the
+    /// matrix is full.
+    pub(crate) fn from_whole_triplets(triplets: Triplets<T>) -> Result<Self, Error> {
+        let stores = || triplets::stores(Cow::Owned(triplets));
+        let stores = Runtime::current().eager_task(ASSEMBLE, &[], stores);
+        stores.map(Self::of_stores)
+    }
+
     /// A matrix from entries that the ranks hold in any way: each gives its own, of any rows, and
     /// they are sent where they belong. Entries at the same place are summed in the order of the
     /// ranks, and of each rank in the order given; so on one rank this is [`Csr::from_triplets`].

@@ -9,9 +9,6 @@ use super::rows::Rows;
 use sparsefuse_kernels::Numeric;
 use std::ops::Range;
 
-/// Block rows that one thread goes through at a time.
-const PART: usize = 1 << 12;
-
 /// The block columns of some neighbouring block rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blocks<'a> {
@@ -31,9 +28,25 @@ impl<'a> Blocks<'a> {
         self.pos[number] as usize..self.pos[number + 1] as usize
     }
 
+    /// The number of elements in the rows before one of those that the blocks make.
+    fn elements_before(&self, row: usize) -> usize {
+        let (height, width) = self.size;
+        let number = row / height - self.first;
+        let whole = self.pos[number] as usize * height;
+        let begun = row % height;
+        let of_begun = match begun {
+            0 => 0,
+            _ => begun * (self.pos[number + 1] - self.pos[number]) as usize,
+        };
+        (whole + of_begun) * width
+    }
+
     /// The number of elements in some rows of the matrix.
     pub(crate) fn elements_in(&self, rows: Range<usize>) -> usize {
-        rows.map(|row| self.of_row(row).len() * self.size.1).sum()
+        match rows.is_empty() {
+            true => 0,
+            false => self.elements_before(rows.end) - self.elements_before(rows.start),
+        }
     }
 
     /// Finds the positions of some rows, from 0, behind the 0 that is there.
@@ -120,7 +133,8 @@ impl<'a> Blocks<'a> {
         work: impl Fn(usize, &mut [E]) + Sync + Send,
     ) {
         let first = rows.start;
-        let parts = parallel::chunks(rows.len(), PART).into_iter();
+        let before = |number: usize| self.elements_in(first..first + number) as u64;
+        let parts = parallel::parts_of_work(rows.len(), before).into_iter();
         let parts: Vec<_> = parts
             .map(|part| first + part.start..first + part.end)
             .collect();
@@ -148,7 +162,8 @@ pub(crate) fn find(
     (height, width): (usize, usize),
 ) -> (Vec<u64>, Vec<u32>) {
     let n_block_rows = (pos.len() - 1) / height;
-    let parts = parallel::chunks(n_block_rows, PART);
+    let before = |block_row: usize| pos[block_row * height] - pos[0];
+    let parts = parallel::parts_of_work(n_block_rows, before);
     let found = parallel::map(threads, parts, |part| {
         let (mut lens, mut columns) = (Vec::new(), Vec::new());
         let mut of_row: Vec<u32> = Vec::new();
@@ -157,10 +172,13 @@ pub(crate) fn find(
             of_row.clear();
             for row in first..first + height {
                 let entries = (pos[row] - pos[0]) as usize..(pos[row + 1] - pos[0]) as usize;
-                let blocks = crd[entries].iter().map(|&column| column / width as u32);
-                of_row.extend(blocks);
-                // Neighbours mostly are of one block; what is left is sorted once.
-                of_row.dedup();
+                for &column in &crd[entries] {
+                    // Neighbours mostly are of one block; what is left is sorted once.
+                    let block = column / width as u32;
+                    if of_row.last() != Some(&block) {
+                        of_row.push(block);
+                    }
+                }
             }
             of_row.sort_unstable();
             of_row.dedup();

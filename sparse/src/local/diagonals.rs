@@ -10,9 +10,6 @@ use sparsefuse_kernels::Numeric;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Rows that one thread goes through at a time.
-const PART: usize = 1 << 12;
-
 /// Some diagonals of a matrix. The elements of the diagonal `offset` are `a[i, i + offset]`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Diagonals<'a> {
@@ -123,8 +120,8 @@ impl<'a> Diagonals<'a> {
         work: impl Fn(Range<usize>, &mut [E]) + Sync + Send,
     ) {
         let first = rows.start;
-        let parts = parallel::chunks(rows.len(), PART);
-        let parts = parts.into_iter();
+        let before = |number: usize| self.elements_in(&(first..first + number)) as u64;
+        let parts = parallel::parts_of_work(rows.len(), before).into_iter();
         let parts: Vec<_> = parts
             .map(|part| first + part.start..first + part.end)
             .collect();

@@ -1,5 +1,6 @@
 //! The factors of a product of two sparse matrices, on one rank.
 
+use super::parallel;
 use super::rows::Rows;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_kernels::isa::prefetch_all;
@@ -12,6 +13,9 @@ const AHEAD: usize = 8;
 /// Pairs of neighbouring rows that are looked at, and how many rows apart what they name is near.
 const SAMPLES: usize = 256;
 const NEAR: u32 = 64;
+
+/// Rows of a product in fewer parts than this are shared out by their terms.
+const MANY_PARTS: usize = 64;
 
 /// What a rank multiplies: its rows of the left factor, whose columns are numbers of the rows of
 /// the right one.
@@ -28,6 +32,24 @@ impl<'a, T: Numeric> Factors<'a, T> {
     pub(crate) fn products(&self, row: usize) -> usize {
         let columns = self.left.columns(row).iter();
         columns.map(|&k| self.right.entries(k as usize).len()).sum()
+    }
+
+    /// Neighbouring rows of the product that are about as much work as others together. Many entries
+    /// of the left factor are shared out as they are; few may have many products each, so these are
+    /// counted, which for few entries is soon done.
+    pub(crate) fn parts(&self) -> Vec<Range<usize>> {
+        let parts = parallel::parts(self.left.pos);
+        if parts.len() >= MANY_PARTS || self.right.crd.len() <= self.right.len() {
+            return parts;
+        }
+        let mut before = Vec::with_capacity(self.left.len() + 1);
+        let mut sum = 0;
+        before.push(sum);
+        for row in 0..self.left.len() {
+            sum += self.products(row) as u64;
+            before.push(sum);
+        }
+        parallel::parts_of_work(self.left.len(), |row| before[row])
     }
 
     /// Whether rows of the left factor name rows of the right one that lie far from those of the

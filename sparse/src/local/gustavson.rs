@@ -40,7 +40,7 @@ pub(crate) fn count<T: Numeric>(
         true => Cow::Borrowed(&of_left),
         false => Cow::Owned(repeats(threads, right)?),
     };
-    let parts = parallel::parts(left.pos);
+    let parts = factors.parts();
     let mut repeats = try_collect(repeat_n(false, left.len()))?;
     let lens = || parts.iter().map(Range::len);
     let counts_of = parallel::split(&mut pos[1..], lens());
@@ -88,7 +88,7 @@ pub(crate) fn fill<T: Numeric>(
     pos: &[u64],
     (crd, vals): (&mut [u32], &mut [T]),
 ) {
-    let parts = parallel::parts(factors.left.pos);
+    let parts = factors.parts();
     let len = |rows: &Range<usize>| (pos[rows.end] - pos[rows.start]) as usize;
     let crds = parallel::split(crd, parts.iter().map(len));
     let vals = parallel::split(vals, parts.iter().map(len));
@@ -120,7 +120,7 @@ pub(crate) fn recompute<T: Numeric>(
     (pos, crd): (&[u64], &[u32]),
     vals: &mut [T],
 ) {
-    let parts = parallel::parts(factors.left.pos);
+    let parts = factors.parts();
     let entries = |rows: &Range<usize>| {
         (pos[rows.start] - pos[0]) as usize..(pos[rows.end] - pos[0]) as usize
     };

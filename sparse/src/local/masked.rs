@@ -27,7 +27,7 @@ pub(crate) fn fill<T: Numeric>(
     (pos, crd): (&[u64], &[u32]),
     vals: &mut [T],
 ) {
-    let parts = parallel::parts(factors.left.pos);
+    let parts = factors.parts();
     let len = |rows: &Range<usize>| (pos[rows.end] - pos[rows.start]) as usize;
     let vals = parallel::split(vals, parts.iter().map(len));
     let work = parts.iter().cloned().zip(vals);

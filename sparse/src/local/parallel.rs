@@ -174,9 +174,17 @@ pub fn parts(pos: &[u64]) -> Vec<Range<usize>> {
 /// As [`parts`], with about this many rows and entries each.
 #[must_use]
 pub fn parts_of(pos: &[u64], wanted_load: u64) -> Vec<Range<usize>> {
-    let n_rows = pos.len() - 1;
+    parts_by(pos.len() - 1, wanted_load, |row| pos[row] - pos[0])
+}
+
+/// As [`parts`], of this many rows, by the work that those before a row are.
+pub(crate) fn parts_of_work(n_rows: usize, before: impl Fn(usize) -> u64) -> Vec<Range<usize>> {
+    parts_by(n_rows, PART, before)
+}
+
+fn parts_by(n_rows: usize, wanted_load: u64, before: impl Fn(usize) -> u64) -> Vec<Range<usize>> {
     // Rows count as entries do, so that many empty ones are shared out too.
-    let load = |row: usize| pos[row] - pos[0] + row as u64;
+    let load = |row: usize| before(row) + row as u64;
     let mut parts = Vec::with_capacity((load(n_rows) / wanted_load.max(1)) as usize + 1);
     let mut start = 0;
     while start < n_rows {

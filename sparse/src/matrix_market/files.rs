@@ -66,7 +66,7 @@ fn as_task<R>(
 
 fn assemble<T: Field + Add<Output = T>>(content: Content<T>) -> Result<Csr<T>, Error> {
     match content {
-        Content::Sparse(triplets) => Csr::from_triplets(&triplets),
+        Content::Sparse(triplets) => Csr::from_whole_triplets(triplets),
         Content::Dense {
             n_rows,
             n_cols,
@@ -213,8 +213,9 @@ impl<T: Field> Csr<T> {
     fn write_to(&self, path: &Path) -> Result<(), WriteError> {
         let refuse = |kind| refuse_write(path, kind);
         let runtime = self.runtime();
-        let rows = self.local_rows();
-        let (rows, local) = rows.map_err(|cause| refuse(WriteErrorKind::Values(cause)))?;
+        let own = self.own_rows();
+        let own = own.map_err(|cause| refuse(WriteErrorKind::Values(cause)))?;
+        let (rows, local) = (own.rows(), own.as_rows());
         let counts = local
             .pos
             .windows(2)
@@ -222,19 +223,20 @@ impl<T: Field> Csr<T> {
         let mut entries = rows
             .zip(counts)
             .flat_map(|(row, count)| repeat_n(row, count))
-            .zip(local.crd.iter().zip(&local.vals))
+            .zip(local.crd.iter().zip(local.vals))
             .map(|(row, (&col, &val))| (row, col as usize, val));
         check_finite(runtime, entries.clone()).map_err(refuse)?;
-        let is_whole = self
-            .row_partition()
-            .map_err(|cause| refuse(WriteErrorKind::Values(cause)))?
-            == Partition::Replicated;
-        let pieces = Pieces::new(runtime, is_whole, local.crd.len(), |text, count| {
-            entries
-                .by_ref()
-                .take(count)
-                .try_for_each(|(row, col, val)| text.entry(row, col, val))
-        });
+        let pieces = Pieces::new(
+            runtime,
+            own.is_replicated(),
+            local.crd.len(),
+            |text, count| {
+                entries
+                    .by_ref()
+                    .take(count)
+                    .try_for_each(|(row, col, val)| text.entry(row, col, val))
+            },
+        );
         Text::head_of_sparse::<T>(self.shape(), self.nnz())
             .and_then(|head| pieces.write(runtime, path, &head))
             .map_err(refuse)
@@ -389,7 +391,9 @@ impl<P: FnMut(&mut Text, usize) -> Result<(), WriteErrorKind>> Pieces<P> {
         }
         // The others wait to be told before the next piece, or behind the last one.
         let told = written.clone().map_err(|kind| kind.to_string());
-        go_on(runtime, told).and(written)
+        let agreed = go_on(runtime, told);
+        // The first error says what the system said; that of the ranks is its text alone.
+        written.and(agreed)
     }
 
     /// The text of the next lines, if it is this rank's turn.

@@ -58,9 +58,21 @@ pub fn file_beside(path: &Path) -> io::Result<NamedTempFile> {
     builder.make_in(folder_of(&path), make)
 }
 
-/// The file that a path means, through all links.
+/// The file that a path means, through all links, also where it is not there yet.
 fn behind_links(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
+    /// As many as systems follow.
+    const MOST_LINKS: usize = 40;
+    let mut path = path.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        if let Ok(found) = fs::canonicalize(&path) {
+            return found;
+        }
+        match fs::read_link(&path) {
+            Ok(target) => path = folder_of(&path).join(target),
+            Err(_) => break,
+        }
+    }
+    path
 }
 
 fn folder_of(path: &Path) -> &Path {

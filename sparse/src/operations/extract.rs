@@ -116,7 +116,8 @@ impl<T: Numeric> Csr<T> {
         })
     }
 
-    /// The entries for which `keep` is true of row, column and value.
+    /// The entries for which `keep` is true of row, column and value. It is asked once for each
+    /// entry, on several threads and in any order.
     ///
     /// ```
     /// use sparsefuse_sparse::gallery;
@@ -134,7 +135,28 @@ impl<T: Numeric> Csr<T> {
         &self,
         keep: impl Fn(usize, usize, T) -> bool + Sync + Send,
     ) -> Result<Self, Error> {
-        self.kept("filter", keep)
+        eager("filter", &[self], || {
+            let own = self.own_rows()?;
+            let (rows, runtime) = (own.as_rows(), self.runtime());
+            let first = own.rows.start;
+            let parts = parallel::parts(rows.pos);
+            let kept = try_collect(repeat_n(false, rows.vals.len()));
+            let mut kept = runtime.agree(kept)?;
+            let lens = parts.iter().map(|part| rows.entries_of(part).len());
+            let answers = parallel::split(&mut kept, lens);
+            let work = parts.iter().cloned().zip(answers);
+            parallel::each(&Threads::of(runtime), work, |(part, answers)| {
+                let mut answers = answers.iter_mut();
+                for row in part {
+                    for ((column, value), answer) in rows.row(row).zip(answers.by_ref()) {
+                        *answer = keep(first + row, column as usize, value);
+                    }
+                }
+            });
+            self.with_picked(self.n_cols(), true, |number, _, column, _| {
+                kept[number].then_some(column)
+            })
+        })
     }
 
     /// The entries for which `keep` is true, for the sake of an operation.
@@ -143,7 +165,7 @@ impl<T: Numeric> Csr<T> {
         op: &'static str,
         keep: impl Fn(usize, usize, T) -> bool + Sync + Send,
     ) -> Result<Self, Error> {
-        self.picked(op, self.n_cols(), |row, column, value| {
+        self.picked(op, self.n_cols(), |_, row, column, value| {
             keep(row, column as usize, value).then_some(column)
         })
     }
@@ -156,7 +178,7 @@ impl<T: Numeric> Csr<T> {
     /// memory runs out.
     pub fn column_range(&self, columns: Range<usize>) -> Result<Self, Error> {
         check_range("column_range", &columns, self.n_cols())?;
-        self.picked("column_range", columns.len(), |_, column, _| {
+        self.picked("column_range", columns.len(), |_, _, column, _| {
             let column = column as usize;
             columns
                 .contains(&column)
@@ -335,7 +357,7 @@ impl<T: Numeric> Csr<T> {
         first: impl Fn(u32) -> Option<u32> + Sync,
     ) -> Result<Self, Error> {
         if numbers.next.is_empty() {
-            return self.with_picked(n_cols, numbers.ascend, |_, column, _| first(column));
+            return self.with_picked(n_cols, numbers.ascend, |_, _, column, _| first(column));
         }
         // All numbers of a column, ascending.
         let of_column = |column| {
@@ -419,17 +441,16 @@ impl<T: Numeric> Csr<T> {
     }
 
     fn counted_rows(&self) -> Result<Vector<u64>, Error> {
-        let own = self.own_rows()?;
-        let counts = own
-            .as_rows()
-            .pos
-            .windows(2)
-            .map(|pair| pair[1] - pair[0])
-            .collect();
         let runtime = self.runtime();
+        let partition = self.row_partition()?;
+        let pos = runtime.agree(runtime.local::<u64>(self.pos()))?;
+        let counts = try_collect(pos.windows(2).map(|pair| pair[1] - pair[0]));
+        let rows = pos.rows().start..pos.rows().end - 1;
         let shape = Shape::new(&[self.n_rows()]);
-        let store = runtime.store_of_rows(shape, own.partition, own.rows.clone(), counts);
-        Vector::from_store(runtime.agree(store)?, None)
+        let store = runtime.agree(counts).and_then(|counts| {
+            runtime.agree(runtime.store_of_rows(shape, partition, rows, counts))
+        });
+        Vector::from_store(store?, None)
     }
 
     /// The entries to which `pick` gives a new column, which must ascend as the old ones do.
@@ -437,26 +458,26 @@ impl<T: Numeric> Csr<T> {
         &self,
         op: &'static str,
         n_cols: usize,
-        pick: impl Fn(usize, u32, T) -> Option<u32> + Sync,
+        pick: impl Fn(usize, usize, u32, T) -> Option<u32> + Sync,
     ) -> Result<Self, Error> {
         eager(op, &[self], || self.with_picked(n_cols, true, pick))
     }
 
-    /// The entries that `pick` gives a column, and whether columns ascend as before.
+    /// The entries that `pick` gives a column, and whether columns ascend as before. It is asked
+    /// twice with the number of an entry on this rank, its row, its column and its value.
     fn with_picked(
         &self,
         n_cols: usize,
         ascend: bool,
-        pick: impl Fn(usize, u32, T) -> Option<u32> + Sync,
+        pick: impl Fn(usize, usize, u32, T) -> Option<u32> + Sync,
     ) -> Result<Self, Error> {
         let own = self.own_rows()?;
         let from = own.as_rows();
         let first = own.rows.start;
         let count = |part: Range<usize>, counts: &mut [u64]| {
             for (row, count) in part.zip(counts) {
-                let picks = from
-                    .row(row)
-                    .map(|(column, value)| pick(first + row, column, value));
+                let picks = from.entries(row).zip(from.row(row));
+                let picks = picks.map(|(k, (column, value))| pick(k, first + row, column, value));
                 *count = picks.map(|picked| u64::from(picked.is_some())).sum();
             }
         };
@@ -464,12 +485,12 @@ impl<T: Numeric> Csr<T> {
             let mut at = 0;
             for row in part {
                 let begin = at;
-                for (column, value) in from.row(row) {
+                for (k, (column, value)) in from.entries(row).zip(from.row(row)) {
                     if at == crd.len() {
                         break;
                     }
                     // What is not picked is overwritten: which entries are cannot be predicted.
-                    let picked = pick(first + row, column, value);
+                    let picked = pick(k, first + row, column, value);
                     (crd[at], vals[at]) = (picked.unwrap_or(column), value);
                     at += usize::from(picked.is_some());
                 }

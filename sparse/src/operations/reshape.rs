@@ -59,7 +59,7 @@ impl<T: Numeric> Csr<T> {
         };
         let triplets = runtime.agree(make())?;
         runtime.enter(|| match own.is_replicated() {
-            true => Self::from_triplets(&triplets),
+            true => Self::from_whole_triplets(triplets),
             false => Self::from_distributed_triplets(triplets),
         })
     }

@@ -152,7 +152,9 @@ impl<T: Numeric> Csr<T> {
                     at += fill(both, row, (&mut crd[at..], &mut vals[at..]));
                 }
             };
-            let parts = parallel::parts(both.0.pos);
+            let (of_left, of_right) = (both.0.pos, both.1.pos);
+            let before = |row: usize| of_left[row] - of_left[0] + of_right[row] - of_right[0];
+            let parts = parallel::parts_of_work(both.0.len(), before);
             let work = (&count as _, &fill as _);
             let stores = assembly::in_parts(self.runtime(), self.shape(), own, &parts, work);
             stores.map(Self::of_stores)

@@ -226,5 +226,5 @@ fn strong<T: Field>(
 /// What the square of the norm of a strong block is at least, from those of the diagonal blocks.
 #[inline]
 fn limit(theta: f64, left: f64, right: f64) -> f64 {
-    theta * theta * (left * right).sqrt()
+    theta * theta * left.sqrt() * right.sqrt()
 }

@@ -81,12 +81,13 @@ fn count_in_order<T: Numeric>(
     pos: &mut [u64],
 ) {
     let entries = n_before(triplets, rows.start)..n_before(triplets, rows.end);
-    let chunks = parallel::chunks(rows.len(), CHUNK);
-    let ends = parallel::split(&mut pos[1..], chunks.iter().map(Range::len));
-    let work = chunks.into_iter().zip(ends);
-    parallel::each(threads, work, |(chunk, ends)| {
-        let mut k = n_before(triplets, rows.start + chunk.start);
-        for (row, end) in chunk.zip(ends) {
+    let before = |row: usize| (n_before(triplets, rows.start + row) - entries.start) as u64;
+    let parts = parallel::parts_of_work(rows.len(), before);
+    let ends = parallel::split(&mut pos[1..], parts.iter().map(Range::len));
+    let work = parts.into_iter().zip(ends);
+    parallel::each(threads, work, |(part, ends)| {
+        let mut k = n_before(triplets, rows.start + part.start);
+        for (row, end) in part.zip(ends) {
             let row = (rows.start + row) as u32;
             while k < entries.end && triplets.rows()[k] == row {
                 k += 1;
