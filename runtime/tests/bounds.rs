@@ -609,3 +609,120 @@ fn sums_where_a_store_is_that_is_cut_within_a_tile() {
         }
     }
 }
+
+/// A task may write several slices of one store, a slice of a store beside a structure that is cut
+/// otherwise, and reduce into a store that is cut: on several ranks as on one.
+#[test]
+fn what_a_task_writes_may_be_cut_in_another_way_than_it_runs() {
+    let config = Config {
+        check_ranks: true,
+        ..small()
+    };
+    for ranks in [1, 2, 3] {
+        let found = run_ranks(ranks, &config, |runtime| {
+            let n = 40;
+            let mut build = KernelBuilder::new();
+            let (a, b) = (
+                build.arg(DType::F64, ArgKind::Array),
+                build.arg(DType::F64, ArgKind::Array),
+            );
+            let z = build.arg(DType::F64, ArgKind::Array);
+            let of_z = build.load(z);
+            let twice = build.binary(sparsefuse_kernels::BinaryOp::Add, of_z, of_z);
+            build.store(a, twice);
+            build.store(b, of_z);
+            let both = Body::new("both", build.finish());
+            let x = store(runtime, (0..n).map(f64::from).collect());
+            let z = store(runtime, (0..n / 2).map(f64::from).collect());
+            let (left, right) = (slice(40, 0..20, 1), slice(40, 20..40, 1));
+            let args = [through(&x, &left), through(&x, &right), (&z).into()];
+            runtime.submit(&both, &args, &[])?;
+            let halves = runtime.read::<f64>(&x, None)?;
+
+            // The second slice is read too, and is cut in another way on several ranks.
+            let mut build = KernelBuilder::new();
+            let (a, b) = (
+                build.arg(DType::F64, ArgKind::Array),
+                build.arg(DType::F64, ArgKind::Array),
+            );
+            let (of_a, of_b) = (build.load(a), build.load(b));
+            build.store(a, of_b);
+            build.store(b, of_a);
+            let exchange = Body::new("exchange", build.finish());
+            let args = [through(&x, &left), through(&x, &right)];
+            runtime.submit(&exchange, &args, &[])?;
+            let exchanged = runtime.read::<f64>(&x, None);
+            match ranks {
+                1 => assert_eq!(exchanged?[..3], [0.0, 1.0, 2.0]),
+                _ => assert!(
+                    exchanged
+                        .unwrap_err()
+                        .to_string()
+                        .contains("cut in another way")
+                ),
+            }
+
+            // The structure lies on the last rank, the target by tiles.
+            let mut cuts = vec![0; ranks + 1];
+            cuts[ranks] = 10;
+            let of_rows = runtime.partition_at(&cuts)?;
+            let is_last = runtime.rank() + 1 == ranks;
+            let own = if is_last { 0..10 } else { 0..0 };
+            cuts[ranks] = 11;
+            let of_pos = runtime.partition_at(&cuts)?;
+            // Each rank has one position more than rows.
+            let positions = own.start..own.end + 1;
+            let elements: Vec<u64> = positions.clone().map(|k| k as u64).collect();
+            let shape = Shape::new(&[11]);
+            let pos = runtime.store_of_rows(shape, of_pos, positions, elements)?;
+            let columns: Vec<u32> = own.clone().map(|k| 9 - k as u32).collect();
+            let shape = Shape::new(&[10]);
+            let crd = runtime.store_of_rows(shape, of_rows, own.clone(), columns)?;
+            let vals = runtime.store_of_rows(shape, of_rows, own.clone(), vec![2.0; own.len()])?;
+            let short = store(runtime, (0..10).map(f64::from).collect());
+            let y = store(runtime, vec![-1.0; 40]);
+            let part = slice(40, 20..40, 2);
+            let [pos, crd, vals, short] = [&pos, &crd, &vals, &short].map(TaskArg::from);
+            let args = [through(&y, &part), pos, crd, vals, short];
+            runtime.submit(spmv(), &args, &[])?;
+            let products = runtime.read::<f64>(&y, None)?;
+
+            let mut build = KernelBuilder::new();
+            let x_arg = build.arg(DType::F64, ArgKind::Array);
+            let sums = [(); 2].map(|()| build.arg(DType::F64, ArgKind::Reduction));
+            let element = build.load(x_arg);
+            build.reduce(ReduceOp::Sum, sums[0], element);
+            let twice = build.binary(sparsefuse_kernels::BinaryOp::Add, element, element);
+            build.reduce(ReduceOp::Sum, sums[1], twice);
+            let declared = vec![
+                BodyArg::read(Access::Rows, x_arg),
+                BodyArg::reduce_elements(ReduceOp::Sum, 2, sums[0]),
+            ];
+            let body = Body::with_args("two_sums", build.finish(), declared);
+            cuts[ranks] = 2;
+            let of_sums = runtime.partition_at(&cuts)?;
+            let own = if is_last { 0..2 } else { 0..0 };
+            let zeros = vec![0.0; own.len()];
+            let sums = runtime.store_of_rows(Shape::new(&[2]), of_sums, own, zeros)?;
+            let x = store(runtime, (0..n).map(f64::from).collect());
+            runtime.submit(&body, &[&x, &sums].map(TaskArg::from), &[])?;
+            let sums = runtime.read::<f64>(&sums, None)?;
+            Ok::<_, Error>((halves, products, sums))
+        });
+        let twice = (0..20).map(|k| 2 * k);
+        let expected: Vec<f64> = twice.chain(0..20).map(f64::from).collect();
+        for of_rank in found.unwrap() {
+            let (halves, products, sums) = of_rank.unwrap();
+            assert_eq!(sums, [780.0, 1560.0], "{ranks} ranks");
+            assert_eq!(halves, expected, "{ranks} ranks");
+            for (k, product) in products.into_iter().enumerate() {
+                let is_written = k >= 20 && k % 2 == 0;
+                let expected = match is_written {
+                    true => 2.0 * (9.0 - ((k - 20) / 2) as f64),
+                    false => -1.0,
+                };
+                assert_eq!(product, expected, "{ranks} ranks, element {k}");
+            }
+        }
+    }
+}

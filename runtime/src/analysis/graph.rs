@@ -68,9 +68,10 @@ pub(crate) struct Uses<'a> {
     pub(crate) reads: &'a [u32],
     pub(crate) writes: &'a [u32],
     pub(crate) frees: &'a [u32],
-    /// Of some of the slots that it reads, it uses these blocks alone: slot, block, whether it is
-    /// written.
+    /// Of some of the slots that it reads, it uses these blocks: slot, block, whether it is written.
     pub(crate) blocks: Vec<(u32, &'a View, bool)>,
+    /// The slots of which it uses more than blocks.
+    pub(crate) wholes: Vec<u32>,
 }
 
 /// The graphs of all runs of two or more host tasks, in the order of the schedule; `None` for tasks
@@ -108,12 +109,8 @@ fn graph(numbers: Range<usize>, tasks: &[&Uses<'_>]) -> Graph {
             Some(place as u32)
         }));
         for &slot in &used {
-            let mut blocks = task
-                .blocks
-                .iter()
-                .filter(|block| block.0 == slot)
-                .peekable();
-            if blocks.peek().is_none() {
+            let blocks = task.blocks.iter().filter(|block| block.0 == slot);
+            if task.wholes.contains(&slot) || blocks.clone().next().is_none() {
                 let is_written = task.writes.contains(&slot);
                 regions.add((slot, None), is_written, number as u32, &mut before);
             }

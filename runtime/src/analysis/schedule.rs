@@ -154,6 +154,8 @@ pub(crate) struct FusedTask {
     pub(crate) halves: Option<Halves>,
     pub(crate) pieces: Vec<PieceSpec>,
     pub(crate) outputs: Vec<Output>,
+    /// Slots of which a rank would write rows that others hold, so that the task fails.
+    pub(crate) misplaced: Vec<u32>,
     /// Outputs that stores become when the task has run.
     pub(crate) versions: Versions,
     pub(crate) bindings: Vec<Binding>,
@@ -281,7 +283,16 @@ impl FusedTask {
         }
         let blocks = self.blocks();
         let blocks = blocks.map(|block| (block.slot, &block.view, block.is_written));
+        let args = self.host.iter().flat_map(|host| &host.blocks);
+        let wholes = args
+            .zip(&self.bindings)
+            .filter(|(block, _)| block.is_none());
+        let wholes = wholes.filter_map(|(_, binding)| match *binding {
+            Binding::Array { from, .. } | Binding::Whole { from, .. } => Some(self.slot(from)),
+            _ => None,
+        });
         Some(Uses {
+            wholes: wholes.collect(),
             reads: &self.reads,
             writes: &self.writes,
             frees: &self.frees,

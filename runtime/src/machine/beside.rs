@@ -86,7 +86,7 @@ pub(super) fn run(
     // needed at the same time, and a task that has begun cannot be taken back.
     let made = schedule.made_bytes(graph.tasks.clone());
     let made = made.saturating_add(window.most_scratch());
-    let is_tight = !context.pool.has_room(made);
+    let is_tight = !refused.is_empty() || !context.pool.has_room(made);
     let is_alone = |number: usize, at_once| {
         is_tight || wants_all_threads((first + number, at_once), plan, workers)
     };

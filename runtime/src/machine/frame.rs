@@ -14,6 +14,8 @@ use crate::error::{Error, ErrorKind};
 use crate::geometry::partition::{CutsTable, Partition};
 use crate::geometry::view::View;
 use crate::images::packed::PackedElements;
+use crate::images::residency::Residency;
+use crate::memory::bytes;
 use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
 use crate::shape::Shape;
@@ -193,6 +195,15 @@ impl Frame {
         match marred.find(|(_, block)| block.view.may_meet(view)) {
             Some((_, block)) => Err(block.cause.clone()),
             None => Ok(held),
+        }
+    }
+
+    /// Fills the memory of a store of single bytes that this window has made with zeros.
+    pub(super) fn fill_with_zeros(&mut self, slot: u32) {
+        if let Some((_, Residency::Plain(instance))) = &mut self.instances[slot as usize]
+            && let Some(instance) = Counted::get_mut(instance)
+        {
+            bytes::of_instance_mut(instance, 1).fill(0);
         }
     }
 

@@ -232,6 +232,7 @@ impl<'c> Running<'_, 'c> {
         self.exchange(&mut inputs, &mut failures);
         self.find_pieces(&mut inputs, &mut failures);
         self.check_tiles(&mut failures);
+        self.check_targets(&mut failures);
         let machine = self.context.machine;
         let halos = machine.take_halos(self, &inputs, &mut failures);
         if failures.is_empty() {
@@ -295,6 +296,20 @@ impl<'c> Running<'_, 'c> {
             let found = format!("a cut at row {}", cut.unwrap_or_default());
             let cause = Error::argument("reduce", expected, found);
             failures.push(Failure::of(reduction.slot, cause));
+        }
+    }
+
+    /// What a task writes is cut as it runs; tasks that only write, and read nothing of it, are made
+    /// so when they are issued.
+    fn check_targets(&self, failures: &mut Vec<Failure>) {
+        for &slot in &self.task.misplaced {
+            let expected = "a store to update that is cut as the rows of the task: those of its \
+                            structure, else of the first store that it writes in place";
+            let found = "one that is cut in another way on these ranks";
+            failures.push(Failure::of(
+                slot,
+                Error::argument("submit", expected, found),
+            ));
         }
     }
 

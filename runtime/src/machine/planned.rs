@@ -14,8 +14,8 @@ use crate::geometry::partition::Partition;
 use crate::observe::plan::{Arrival, PlannedTask};
 use crate::tasks::body::Body;
 use crate::tasks::host::HostTask;
-use sparsefuse_kernels::Inst;
 use sparsefuse_kernels::ir::uniform_values;
+use sparsefuse_kernels::{DType, Inst};
 
 /// The machine that plans tasks, on a rank whose neighbours are not there.
 #[derive(Debug)]
@@ -65,8 +65,18 @@ impl Machine for Plans {
 }
 
 impl Running<'_, '_> {
+    /// Makes truth values of what the memory of outputs holds, which nothing else writes.
+    fn clear_truths(&mut self) {
+        for output in &self.task.outputs {
+            if self.schedule.slots[output.slot as usize].dtype == DType::Bool {
+                self.frame.fill_with_zeros(output.slot);
+            }
+        }
+    }
+
     /// Plans the task, with memory for its outputs and ghosts, and notes it.
     pub(super) fn note(&mut self, inputs: &Inputs) -> Result<(), Error> {
+        self.clear_truths();
         let ghosts = self.arrivals(inputs)?;
         let reductions = self.reductions();
         self.context.counters.reductions += u64::from(reductions.messages > 0);
@@ -85,6 +95,7 @@ impl Running<'_, '_> {
 
     /// Notes a host task.
     fn note_host(&mut self, host: &HostTask) {
+        self.clear_truths();
         let task = PlannedTask {
             name: self.task.name.clone(),
             flops: 0,

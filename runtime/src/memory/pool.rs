@@ -171,6 +171,10 @@ impl Pool {
         let bytes = elements.len() * size_of::<T>();
         self.count(bytes).ok_or_else(|| self.out_of_memory(bytes))?;
         let mut elements = elements;
+        if elements.capacity() / 2 > elements.len() {
+            // Room that was made for more is not counted.
+            elements.shrink_to_fit();
+        }
         let data = NonNull::from(elements.as_mut_slice()).cast();
         Ok(Memory {
             data,

@@ -100,7 +100,10 @@ fn run_each(
         // from the allocator's own arena.
         let first = first.map(|runtime| catch_unwind(AssertUnwindSafe(|| run(runtime))));
         // A rank whose thread could not be had has left, so the others end; then they are joined.
-        let others: Result<Vec<_>, _> = others.into_iter().collect();
+        let joined = others
+            .into_iter()
+            .map(|thread| thread.map(|thread| thread.join()));
+        let others: Result<Vec<_>, _> = joined.collect::<Vec<_>>().into_iter().collect();
         let others = others.map_err(|error| {
             Error::argument(
                 "ranks",
@@ -108,7 +111,6 @@ fn run_each(
                 error.to_string(),
             )
         })?;
-        let others: Vec<_> = others.into_iter().map(|thread| thread.join()).collect();
         let mut ends = Vec::with_capacity(others.len() + 1);
         for (rank, result) in first.into_iter().chain(others).enumerate() {
             ends.push(result.map_err(|panic| {

@@ -73,7 +73,15 @@ pub(crate) fn gather<T: Element>(
         return out;
     }
     let (start, strides) = view.placement(held, 0);
-    let dims = view.shape().padded_dims();
+    let mut dims = view.shape().padded_dims();
+    // Elements side by side along the last axis are copied together.
+    let run = match view.shape().rank().checked_sub(1) {
+        Some(last) if strides[last] == 1 => std::mem::replace(&mut dims[last], 1),
+        _ => 1,
+    };
+    if run == 0 {
+        return out;
+    }
     for i in 0..dims[0] {
         for j in 0..dims[1] {
             for k in 0..dims[2] {
@@ -84,7 +92,8 @@ pub(crate) fn gather<T: Element>(
                         .zip(strides)
                         .map(|(&i, stride)| i as isize * stride)
                         .sum();
-                    out.push(elements[(start + walk) as usize]);
+                    let first = (start + walk) as usize;
+                    out.extend_from_slice(&elements[first..first + run]);
                 }
             }
         }

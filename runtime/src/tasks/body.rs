@@ -72,6 +72,8 @@ pub struct Body {
     images: Vec<Image>,
     /// For each argument, whether it is written after it has been read.
     updated: Vec<bool>,
+    /// See [`Body::may_write_elsewhere`].
+    writes_elsewhere: bool,
     /// Whether the function of a host task has divided its work among the threads.
     divides: AtomicBool,
 }
@@ -191,6 +193,14 @@ impl Body {
                     .is_some_and(|number| uses[number as usize].is_read_first)
             })
             .collect();
+        let written = |kind: ArgKind| {
+            let pairs = args.iter().zip(&kinds);
+            pairs.filter(move |(arg, of)| arg.is_written() && of.0 == kind)
+        };
+        let has_ranges = args.iter().any(|arg| arg.access == Access::Ranges);
+        let is_several = |(arg, _): (&BodyArg, _)| matches!(arg.access, Access::Elements(_));
+        let writes_elsewhere = written(ArgKind::Array).count() + usize::from(has_ranges) > 1
+            || written(ArgKind::Reduction).any(is_several);
         let numbers = 0..kinds.len();
         let dense_rows = numbers
             .filter(|&number| kinds[number].0 == ArgKind::DenseRows)
@@ -207,6 +217,7 @@ impl Body {
             structured,
             images,
             updated,
+            writes_elsewhere,
             divides: AtomicBool::new(false),
         })
     }
@@ -268,6 +279,16 @@ impl Body {
     /// The kind by which the kernel reaches an argument; `Structure` for ranges.
     pub(crate) fn kind(&self, arg: usize) -> ArgKind {
         self.kinds[arg].0
+    }
+
+    /// Whether it has ranges, so that its tasks run where those are.
+    pub(crate) fn has_ranges(&self) -> bool {
+        self.args.iter().any(|arg| arg.access == Access::Ranges)
+    }
+
+    /// Whether a task may write, in place, what is cut in another way than it runs.
+    pub(crate) fn may_write_elsewhere(&self) -> bool {
+        self.writes_elsewhere
     }
 
     /// The images by points, in the order of their arguments.

@@ -4,7 +4,7 @@
 use super::block::{BlockMut, BlockRef, BlockRows};
 use super::body::Body;
 use super::calling;
-use crate::comm::exchange::{Exchange, Messages};
+use crate::comm::exchange::{Exchange, Messages, requests};
 use crate::comm::{self, conversation::Conversation};
 use crate::error::{Error, ErrorKind};
 use crate::memory::bytes;
@@ -205,6 +205,9 @@ impl<'a> HostArgs<'a> {
         cuts: Option<&[usize]>,
         wanted: Option<&[usize]>,
     ) -> Result<Cow<'h, [T]>, Error> {
+        for cuts in [cuts, wanted].into_iter().flatten() {
+            requests::check_cuts(cuts, self.ranks())?;
+        }
         let wanted_of = |rank: usize, rows: usize| match wanted {
             Some(cuts) => cuts[rank]..cuts[rank + 1],
             None => 0..rows,

@@ -107,6 +107,7 @@ impl Planner<'_> {
             halves: None,
             pieces: Vec::new(),
             outputs,
+            misplaced: Vec::new(),
             versions: Versions::default(),
             bindings,
             params: Vec::new(),

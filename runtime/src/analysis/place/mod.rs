@@ -30,7 +30,7 @@ use crate::analysis::versions::{self, Versions};
 use crate::comm::forests;
 use crate::geometry::partition::{CutsTable, Partition, Pieces};
 use crate::geometry::region::Region;
-use crate::tasks::argument::Privilege;
+use crate::tasks::argument::{Access, Privilege};
 use sparsefuse_kernels::blocks::Program;
 use sparsefuse_kernels::{ArgKind, Extent, Inst, Kernel};
 use std::collections::BTreeMap;
@@ -267,6 +267,7 @@ impl Planner<'_> {
             halves,
             pieces: composed.pieces,
             outputs,
+            misplaced: self.misplaced(),
             versions,
             bindings,
             params: composed.params,
@@ -301,6 +302,30 @@ impl Planner<'_> {
             }
         }
         (reads, writes, frees)
+    }
+
+    /// The slots that tasks write where their rows are cut in another way: a rank would write rows
+    /// of others, or leave out some of those that it holds.
+    fn misplaced(&self) -> Vec<u32> {
+        let mut misplaced = Vec::new();
+        for task in &self.tasks[self.group.tasks.clone()] {
+            let args = task.body.args().iter().zip(task.args).zip(&task.local);
+            for ((declared, arg), &is_local) in args {
+                let is_rows = declared.access == Access::Rows;
+                if !is_rows
+                    || !declared.is_written()
+                    || self.slots[arg.slot as usize].shape.rank() == 0
+                {
+                    continue;
+                }
+                let is_everywhere = self.partition(arg.slot) == Partition::Replicated;
+                let is_cut = task.launch.partition() != Partition::Replicated;
+                if !is_local || is_everywhere && is_cut {
+                    misplaced.push(arg.slot);
+                }
+            }
+        }
+        misplaced
     }
 
     /// Whether the memory of a dying input has the size and place of an output.

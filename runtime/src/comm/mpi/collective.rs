@@ -5,8 +5,10 @@
 //! for one, a rank looks into the inbox all the same: a rank that has left will not take part.
 
 use super::calls::Communicator;
-use super::job::Job;
+use super::inbox::Inbox;
+use super::job::{Awaited, Job};
 use super::requests::{AllReduce, Channels};
+use super::tag::{Kind, Tag};
 use crate::comm::exchange::{Exchange, Item, Places};
 use crate::comm::halo::Links;
 use crate::comm::reduce::Pending;
@@ -16,6 +18,7 @@ use crate::memory::pool::Memory;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The communicator of a group.
 #[derive(Debug)]
@@ -23,6 +26,8 @@ pub(super) struct Collective {
     pub(super) job: &'static Job,
     pub(super) group: u32,
     pub(super) communicator: Communicator,
+    /// How many reductions have begun here.
+    pub(super) begun: AtomicU64,
 }
 
 /// A reduction on its way.
@@ -31,6 +36,8 @@ pub(super) struct Reducing {
     job: &'static Job,
     group: u32,
     travelling: AllReduce,
+    /// How many have begun before.
+    number: u64,
     /// Why this rank has nothing to give.
     failure: Option<Error>,
 }
@@ -56,12 +63,20 @@ impl Collective {
                 Some(cause)
             }
         };
+        let travelling = self.communicator.start_all_reduce(message)?;
         Ok(Reducing {
             job: self.job,
             group: self.group,
-            travelling: self.communicator.start_all_reduce(message)?,
+            travelling,
+            // Relaxed: one thread at a time has the rank.
+            number: self.begun.fetch_add(1, Ordering::Relaxed),
             failure,
         })
+    }
+
+    /// How many reductions have begun here.
+    pub(super) fn begun(&self) -> u64 {
+        self.begun.load(Ordering::Relaxed)
     }
 
     /// The connections of an exchange of such elements.
@@ -93,10 +108,19 @@ impl Pending for Reducing {
             job,
             group,
             mut travelling,
+            number,
             failure,
         } = *self;
         let others = || (0..comm.size()).filter(|&other| other != comm.rank());
-        job.wait(group, others, |_| Ok(true), || travelling.is_done())?;
+        // One that took part before it left is not waited for: it still carries messages on.
+        let awaited = |inbox: &Inbox, other| {
+            Ok(match inbox.reductions_of(group, other) {
+                Some(count) if number < count => Awaited::No,
+                Some(_) => Awaited::Surely,
+                None => Awaited::Perhaps,
+            })
+        };
+        job.wait(group, others, awaited, || travelling.is_done())?;
         let mut words = travelling.into_words();
         let failed = words[0].checked_sub(1).map(|rank| rank as usize);
         match (failed, failure) {
@@ -179,11 +203,28 @@ impl Links for Persistent {
         let waited = job.wait(
             *group,
             || others.iter().copied(),
-            |other| channels.borrow().awaits(other),
+            |_, other| {
+                Ok(match channels.borrow().awaits(other)? {
+                    true => Awaited::Perhaps,
+                    false => Awaited::No,
+                })
+            },
             || channels.borrow_mut().are_done(failures),
         );
-        *broken = waited.as_ref().err().cloned();
-        waited?;
+        if let Err(cause) = waited {
+            // Those that exchange with this rank would wait for it as long as it is there.
+            for &other in &others {
+                let tag = Tag {
+                    group: *group,
+                    from: 0,
+                    to: 0,
+                    kind: Kind::Left,
+                };
+                job.send(other, tag, Vec::new())?;
+            }
+            *broken = Some(cause.clone());
+            return Err(cause);
+        }
         let mut outcome = Ok(());
         for &from in &*failures {
             let failure = comm.receive(from).data().and(Err(crate::comm::left(from)));

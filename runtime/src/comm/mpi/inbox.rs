@@ -28,6 +28,8 @@ struct Queue {
     pieces: Vec<u8>,
     /// Whether nothing more will come.
     has_left: bool,
+    /// How many reductions of the group a sender that has left took part in, if it said so.
+    reductions: Option<u64>,
 }
 
 /// What has arrived.
@@ -105,7 +107,11 @@ impl Inbox {
             }
             Kind::Piece => queue.pieces.extend_from_slice(&bytes),
             Kind::Failed => queue.arrived.push_back(Message::Failed(decode(&bytes))),
-            Kind::Left => queue.has_left = true,
+            Kind::Left => {
+                queue.has_left = true;
+                let count = bytes.first_chunk().map(|&count| u64::from_le_bytes(count));
+                queue.reductions = count.or(queue.reductions);
+            }
         }
     }
 
@@ -140,13 +146,21 @@ impl Inbox {
 
     /// Whether the only rank that a process has in a group has left, or the process.
     pub(super) fn has_left(&self, group: u32, process: usize) -> bool {
-        let pair = Pair {
+        let queue = self.queue_of(group, process);
+        self.gone.contains(&process) || queue.is_some_and(|queue| queue.has_left)
+    }
+
+    /// How many reductions that rank took part in before it left, if it has and said so.
+    pub(super) fn reductions_of(&self, group: u32, process: usize) -> Option<u64> {
+        self.queue_of(group, process)?.reductions
+    }
+
+    fn queue_of(&self, group: u32, process: usize) -> Option<&Queue> {
+        self.queues.get(&Pair {
             group,
             to: 0,
             from: (process, 0),
-        };
-        let queue = self.queues.get(&pair);
-        self.gone.contains(&process) || queue.is_some_and(|queue| queue.has_left)
+        })
     }
 
     /// How many processes have left the job.
@@ -266,10 +280,25 @@ mod tests {
         };
         assert!(matches!(inbox.take(other), Taken::Nothing));
         assert!(!inbox.has_left(1, 4));
+        assert_eq!(inbox.reductions_of(1, 3), None);
         inbox.put(4, of_process, vec![]);
         assert!(inbox.has_left(1, 4));
         assert!(matches!(inbox.take(other), Taken::Left));
         assert_eq!(inbox.gone(), 1);
+    }
+
+    #[test]
+    fn who_leaves_says_what_it_took_part_in() {
+        let mut inbox = Inbox::default();
+        inbox.open(1);
+        let tag = Tag {
+            from: 0,
+            ..tag(Kind::Left)
+        };
+        inbox.put(3, tag, 7u64.to_le_bytes().to_vec());
+        inbox.put(3, tag, vec![]);
+        assert_eq!(inbox.reductions_of(1, 3), Some(7));
+        assert!(inbox.has_left(1, 3) && !inbox.has_left(1, 2));
     }
 
     #[test]

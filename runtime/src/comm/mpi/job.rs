@@ -45,6 +45,15 @@ pub(super) static MOST_RANKS: AtomicUsize = AtomicUsize::new(1);
 /// How long what a rank has sent may take to arrive after the news that it has left.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// Whether what is waited for needs a rank that has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Awaited {
+    No,
+    /// It does, unless what the rank has sent is still on its way.
+    Perhaps,
+    Surely,
+}
+
 /// How long a thread waits before it says so.
 const LONG: Duration = Duration::from_secs(30);
 
@@ -153,13 +162,13 @@ impl Job {
         }
     }
 
-    /// Waits until `is_done`, which needs all ranks of `others`, each a process of its own, as long
-    /// as one `is_awaited`: where one that is has left, it will never be done.
+    /// Waits until `is_done`, which needs all ranks of `others`, each a process of its own, as far
+    /// as they are `awaited`: where one that is has left, it will never be done.
     pub(super) fn wait<I: Iterator<Item = usize>>(
         &self,
         group: u32,
         others: impl Fn() -> I,
-        is_awaited: impl Fn(usize) -> Result<bool, Error>,
+        awaited: impl Fn(&Inbox, usize) -> Result<Awaited, Error>,
         mut is_done: impl FnMut() -> Result<bool, Error>,
     ) -> Result<(), Error> {
         const LOOKS: usize = 256;
@@ -170,8 +179,10 @@ impl Job {
                 let mut inbox = lock(&self.inbox);
                 while self.poll(&mut inbox)? {}
                 for gone in others().filter(|&other| inbox.has_left(group, other)) {
-                    if !is_awaited(gone)? {
-                        continue;
+                    match awaited(&inbox, gone)? {
+                        Awaited::No => continue,
+                        Awaited::Surely => return Err(left(gone)),
+                        Awaited::Perhaps => {}
                     }
                     let since: &Instant = news.get_or_insert_with(Instant::now);
                     if since.elapsed() > GRACE {

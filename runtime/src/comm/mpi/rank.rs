@@ -11,7 +11,7 @@ use crate::comm::{Comm, Message, left};
 use crate::error::Error;
 use crate::memory::pool::Memory;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Groups with a communicator of their own: the first ones. MPI has a limit, which is beyond what
 /// programs make, but not tests.
@@ -44,6 +44,7 @@ pub(crate) fn connect(local: usize) -> Result<Option<Vec<Box<dyn Comm>>>, Error>
                 job,
                 group,
                 communicator: job.world.duplicate()?,
+                begun: AtomicU64::new(0),
             }),
             false => None,
         };
@@ -168,15 +169,20 @@ impl Comm for Rank {
 }
 
 impl Drop for Rank {
-    /// Tells the others of the group, in case they wait for a message.
+    /// Tells the others of the group, in case they wait for a message, or for a reduction.
     fn drop(&mut self) {
+        let reductions = self.collective.as_ref().map_or(0, Collective::begun);
         for other in (0..self.size()).filter(|&other| other != self.rank()) {
             let (process, to) = self.place(other);
             if process == self.job.process {
                 lock(&self.job.inbox).put_left(self.pair_to(to));
             } else if self
                 .job
-                .send(process, self.tag(to, Kind::Left), Vec::new())
+                .send(
+                    process,
+                    self.tag(to, Kind::Left),
+                    reductions.to_le_bytes().to_vec(),
+                )
                 .is_err()
             {
                 // The others are told by the error of their own calls.

@@ -206,6 +206,9 @@ impl CutsTable {
         }
         let list: Vec<usize> = self.get(id).iter().map(|&cut| cut.min(end)).collect();
         let clipped = self.intern(&list);
+        if self.clipped.len() == needs::MOST {
+            self.clipped.clear();
+        }
         self.clipped.insert((id, end), clipped);
         clipped
     }
@@ -223,6 +226,9 @@ impl CutsTable {
             rows[list.len() - 1] = view.shape().rows();
             self.intern(&rows)
         });
+        if self.seen.len() == needs::MOST {
+            self.seen.clear();
+        }
         self.seen.insert((id, *view), seen);
         seen
     }

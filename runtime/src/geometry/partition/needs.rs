@@ -92,7 +92,7 @@ pub(super) struct Known {
 const FEW: usize = 8;
 
 /// The facts of a kind that are remembered; beyond this, all are forgotten and found again.
-const MOST: usize = 1 << 14;
+pub(super) const MOST: usize = 1 << 14;
 
 impl Read {
     pub(crate) fn new(launch: Partition, view: View) -> Self {

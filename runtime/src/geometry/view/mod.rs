@@ -407,7 +407,7 @@ impl View {
     pub(crate) fn within(&self, base: Shape, lo: &[usize; MAX_RANK]) -> Option<Self> {
         (!self.is_flat).then(|| Self {
             base,
-            offset: std::array::from_fn(|d| self.offset[d] + lo[d]),
+            offset: std::array::from_fn(|d| self.offset[d].wrapping_add(lo[d])),
             ..*self
         })
     }
@@ -469,13 +469,14 @@ impl View {
         if self.is_flat {
             return self.rows_around(&first, &dims);
         }
+        if dims.contains(&0) {
+            // The offset of a view of nothing may lie anywhere.
+            region.hi = region.lo;
+            return region;
+        }
         for d in 0..self.base.rank() {
             region.lo[d] = self.offset[d];
             region.hi[d] = self.offset[d] + 1;
-        }
-        if dims.contains(&0) {
-            region.hi = region.lo;
-            return region;
         }
         for v in 0..self.shape.rank() {
             let Some(d) = self.axis[v].map(usize::from) else {

@@ -6,6 +6,7 @@
 
 pub(crate) mod deferred;
 mod eager;
+mod elsewhere;
 mod entering;
 mod exchanges;
 mod executing;
@@ -336,6 +337,11 @@ impl Runtime {
         check::check_counts(body, seen.clone(), params)?;
         self.check_own("submit", args.iter().map(|arg| arg.store))?;
         let mut issuing = self.issuing();
+        let elsewhere = self.written_elsewhere(&issuing, (body, args));
+        if !elsewhere.is_empty() {
+            drop(issuing);
+            return self.submit_and_copy(body, (args, params), &elsewhere);
+        }
         self.make_room(&mut issuing);
         issuing.window.push(body, seen, params)?;
         issuing.note_issued(region::current(self.shared.number));

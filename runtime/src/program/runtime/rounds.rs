@@ -117,6 +117,8 @@ impl Rounds {
         round(state)?;
         self.collect(state);
         let round = before.and_then(|before| self.end(&before));
+        // Between rounds the program alone holds the state.
+        self.handles.clear();
         self.is_known = round
             .as_ref()
             .zip(last.as_ref())

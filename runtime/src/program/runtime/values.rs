@@ -102,11 +102,16 @@ impl Runtime {
         let len = view.shape().len();
         // On the rank that lacks memory the others do not wait for it.
         let local = self.agree(local.and_then(|local| match partition {
-            Partition::Replicated => Ok((local, reserve(len)?)),
-            Partition::Tile(_) => Ok((local, Vec::new())),
+            Partition::Replicated if root.is_none_or(|root| root == self.rank()) => {
+                Ok((local, reserve(len)?))
+            }
+            Partition::Replicated | Partition::Tile(_) => Ok((local, Vec::new())),
         }));
         let (local, elements) = local?;
         if partition == Partition::Replicated {
+            if root.is_some_and(|root| root != self.rank()) {
+                return Ok(elements);
+            }
             let held = Region::of_rows(store.shape(), &local.rows());
             return Ok(gather(&view, &held, &local, elements));
         }
