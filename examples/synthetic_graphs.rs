@@ -18,7 +18,7 @@ pub(crate) const ABOUT: About = About {
            steps: (seconds times threads that could work - busy time) / tasks. With `--beside rayon` the \
            same graph runs as closures on a pool of rayon with as many threads (a loop, \
            `scope` with `spawn`, recursive `join`), in turn.\n\n\
-           Checked: the sum of the table.",
+           Checked: the first number of the table.",
     size: (1000, 1, "tasks, and rows of the table"),
     steps: 5,
     choices: &[

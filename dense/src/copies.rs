@@ -62,6 +62,15 @@ impl<T: Element, const D: usize> Array<T, D> {
         ];
         let task = HostTask::new(move |args: &mut HostArgs<'_>| {
             let (x, made) = (args.read::<T>(0)?, args.write::<T>(1)?);
+            if made.len() / (unit * times) < FEW {
+                return args.in_parts(made, unit, |first, part| {
+                    for (number, part) in (first..).zip(part.chunks_exact_mut(unit)) {
+                        let from = number / times * unit;
+                        part.copy_from_slice(&x[from..from + unit]);
+                    }
+                    Ok(())
+                });
+            }
             args.in_parts(made, unit * times, |first, part| {
                 copy(&x[first * unit..], (unit, times), part);
                 Ok(())
@@ -71,6 +80,9 @@ impl<T: Element, const D: usize> Array<T, D> {
         Ok(Self::wrap(made, None))
     }
 }
+
+/// Units whose copies are shared out one by one.
+const FEW: usize = 64;
 
 /// The units of `x`, each `times` times, as many as there is room for.
 fn copy<T: Copy>(x: &[T], (unit, times): (usize, usize), made: &mut [T]) {

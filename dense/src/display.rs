@@ -11,6 +11,7 @@ use crate::slices::step;
 use sparsefuse_kernels::{DType, Element};
 use sparsefuse_runtime::Error;
 use std::fmt;
+use std::ops::Range;
 
 /// Elements from which on most are left out.
 const MANY: usize = 1000;
@@ -78,28 +79,35 @@ impl<T: Element, const D: usize> fmt::Display for Array<T, D> {
 
 /// What is shown of an array, and along which axes something is left out in the middle.
 fn shown<T: Element, const D: usize>(x: &Array<T, D>) -> Result<(Array<T, D>, [bool; D]), Error> {
-    let mut shown = x.clone();
-    let mut gaps = [false; D];
     if x.len() <= MANY {
-        return Ok((shown, gaps));
+        return Ok((x.clone(), [false; D]));
     }
-    for axis in 0..D {
-        let n = x.shape()[axis];
-        if n <= 2 * ENDS {
-            continue;
-        }
-        gaps[axis] = true;
-        let some = |from: usize| {
-            let ranges = std::array::from_fn(|d| match d == axis {
-                true => step(from..from + ENDS, 1),
-                false => step(.., 1),
-            });
-            shown.try_slice(ranges)
-        };
-        let (first, last) = (some(0)?, some(n - ENDS)?);
-        shown = Array::try_concatenate(axis, &[&first, &last])?;
+    let gaps = x.shape().map(|n| n > 2 * ENDS);
+    Ok((ends(x, 0, &gaps)?, gaps))
+}
+
+/// The first and the last elements along this axis and those behind it, where there are gaps. Views
+/// are cut before anything is copied.
+fn ends<T: Element, const D: usize>(
+    x: &Array<T, D>,
+    axis: usize,
+    gaps: &[bool; D],
+) -> Result<Array<T, D>, Error> {
+    let Some(&has_gap) = gaps.get(axis) else {
+        return Ok(x.clone());
+    };
+    if !has_gap {
+        return ends(x, axis + 1, gaps);
     }
-    Ok((shown, gaps))
+    let some = |from: usize| {
+        let ranges = std::array::from_fn(|d| match d == axis {
+            true => step(from..from + ENDS, 1),
+            false => step(.., 1),
+        });
+        ends(&x.try_slice(ranges)?, axis + 1, gaps)
+    };
+    let (first, last) = (some(0)?, some(x.shape()[axis] - ENDS)?);
+    Array::try_concatenate(axis, &[&first, &last])
 }
 
 /// The texts of elements, all equally long.
@@ -153,6 +161,8 @@ struct Number {
     value: f64,
     plain: String,
     with_exponent: String,
+    /// The sizes that are written without an exponent: NumPy compares in the type.
+    without_exponent: Range<f64>,
 }
 
 impl Number {
@@ -161,6 +171,10 @@ impl Number {
             value: number.into(),
             plain: number.to_string(),
             with_exponent: format!("{number:e}"),
+            without_exponent: match size_of::<R>() {
+                4 => f64::from(1e-4_f32)..1e6,
+                _ => 1e-4..1e8,
+            },
         }
     }
 }
@@ -174,24 +188,46 @@ fn floats(numbers: impl Iterator<Item = Number>, precision: usize, is_signed: bo
     };
     let largest = sizes().fold(0.0, f64::max);
     let smallest = sizes().fold(f64::INFINITY, f64::min);
-    let has_exponents = largest >= 1e8 || smallest < 1e-4 || largest > 1000.0 * smallest;
+    let plain = numbers
+        .first()
+        .map(|number| number.without_exponent.clone());
+    let Range { start, end } = plain.unwrap_or(1e-4..1e8);
+    let has_exponents = largest >= end || smallest < start || largest > 1000.0 * smallest;
     let digits_behind = |text: &str| text.split_once('.').map_or(0, |(_, behind)| behind.len());
     let finite = || numbers.iter().filter(|number| number.value.is_finite());
-    let signed = |number: &Number, text: String| match is_signed && !number.value.is_sign_negative()
-    {
+    // A NaN is written without its sign.
+    let is_negative = |value: f64| value.is_sign_negative() && !value.is_nan();
+    let signed = |number: &Number, text: String| match is_signed && !is_negative(number.value) {
         true => format!("+{text}"),
         false => text,
     };
+    // The digits of a number are those of which the last is not 0 when it is rounded.
+    let rounded = |number: &Number| {
+        let mantissa = number.with_exponent.split('e').next().unwrap_or_default();
+        match digits_behind(mantissa) > precision {
+            true => format!("{:.precision$e}", number.value),
+            false => number.with_exponent.clone(),
+        }
+    };
+    let digits_of_rounded = |number: &Number| {
+        let text = rounded(number);
+        let mantissa = text.split('e').next().unwrap_or_default();
+        match mantissa.contains('.') {
+            true => digits_behind(mantissa.trim_end_matches('0')),
+            false => 0,
+        }
+    };
     let digits = finite().map(|number| match has_exponents {
-        true => digits_behind(number.with_exponent.split('e').next().unwrap_or_default()),
+        true => digits_of_rounded(number),
         false => digits_behind(trimmed(&number.plain, number.value, precision).trim_end()),
     });
     let most = digits.max().unwrap_or(0).min(precision);
-    let digits_of_exponent = if largest >= 1e100 || smallest < 1e-99 {
-        3
-    } else {
-        2
-    };
+    let lengths = finite().map(|number| {
+        let text = rounded(number);
+        let exponent = text.split('e').next_back().unwrap_or_default();
+        exponent.trim_start_matches('-').len()
+    });
+    let digits_of_exponent = lengths.max().unwrap_or(0).max(2);
     let words = numbers.iter().map(|number| {
         let text = match (number.value.is_finite(), has_exponents) {
             (false, _) => number.plain.to_lowercase(),

@@ -10,7 +10,7 @@ use crate::operand::{check_len, expect, named};
 use crate::slices::{IntoSlice, Slice};
 use crate::views::check_axes;
 use sparsefuse_kernels::{Element, Value};
-use sparsefuse_runtime::{Error, Runtime, Shape, TaskArg};
+use sparsefuse_runtime::{Error, Runtime, Shape, TaskArg, try_collect};
 use std::ops::Range;
 
 /// What [`Array::pad`] puts around an array.
@@ -235,6 +235,10 @@ impl<T: Element, const D: usize> Array<T, D> {
         let larger: [usize; D] = std::array::from_fn(|d| shape[d].saturating_mul(times[d]));
         check_len("tile", Shape::new(&larger))?;
         let mut tiled = self.clone();
+        if larger.contains(&0) {
+            let none = try_collect(std::iter::empty())?;
+            return self.runtime().enter(|| Self::from_shape_vec(larger, none));
+        }
         for (axis, &times) in times.iter().enumerate().filter(|&(_, &times)| times != 1) {
             tiled = tiled.copies("tile", axis, times, Order::All)?;
         }

@@ -146,6 +146,10 @@ struct Product {
 /// Rows from which on half of a symmetric product is made: it has tiles that are left out.
 const SYMMETRIC: usize = 16;
 
+/// Factors of an element, for each thread, from which on half of a symmetric product is sooner made
+/// than all of it.
+const LEAST_DEPTH: usize = 64;
+
 /// Whether a product is that of a matrix and its transpose: then the factors of two opposite
 /// elements are the same, in the same order. Only products of complex numbers are rounded otherwise
 /// if they are exchanged.
@@ -223,8 +227,10 @@ impl Product {
         } else {
             args.threads().min(n_rows.max(1))
         };
+        // The elements of the other half are copied by one thread.
+        let is_symmetric = self.is_symmetric && depth >= LEAST_DEPTH * parts;
         // Of half of a product, later rows have more elements.
-        let first_row = |part: usize| match self.is_symmetric {
+        let first_row = |part: usize| match is_symmetric {
             false => n_rows * part / parts,
             true => (n_rows * n_rows * part / parts).isqrt(),
         };
@@ -238,13 +244,13 @@ impl Product {
             let mut workspace = reserve(len)?;
             workspace.resize(len, T::ZERO);
             let a = a.rows(first, n_rows);
-            match self.is_symmetric {
+            match is_symmetric {
                 false => matmul::product(self.isa, a, b, made, &mut workspace),
                 true => matmul::to_diagonal(self.isa, (a, first), b, made, &mut workspace),
             }
             Ok(())
         })?;
-        if self.is_symmetric {
+        if is_symmetric {
             mirror(made, n_rows);
         }
         Ok(())

@@ -174,6 +174,7 @@ impl Layout {
 
 impl Header {
     fn of_file(path: &Path) -> Result<Self, Error> {
+        check_regular(path)?;
         let opened = File::open(path);
         let mut file = opened.map_err(|error| refused(path, "a file that can be read", error))?;
         Self::read(&mut file, path)
@@ -383,6 +384,18 @@ fn part_size(dtype: DType) -> usize {
     match dtype.is_complex() {
         true => dtype.size() / 2,
         false => dtype.size(),
+    }
+}
+
+/// Refuses what is there and is no file that can be read more than once.
+pub(crate) fn check_regular(path: &Path) -> Result<(), Error> {
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() && !found.is_dir() => Err(other(
+            path,
+            "a regular file, which is read more than once",
+            "a pipe or a device",
+        )),
+        _ => Ok(()),
     }
 }
 

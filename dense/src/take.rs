@@ -139,7 +139,9 @@ impl<T: Element, const D: usize> Array<T, D> {
         shape[axis] = indices.len();
         let shape = Shape::new(&shape);
         check_len(OP, shape)?;
-        self.gathered(lines, (indices, Access::Whole), shape)
+        // Of a vector there is an index for each element.
+        let access = if D == 1 { Access::Rows } else { Access::Whole };
+        self.gathered(lines, (indices, access), shape)
     }
 
     /// The task. By `Rows`, there is an index for each element of the result; else every rank has

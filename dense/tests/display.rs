@@ -30,6 +30,12 @@ fn elements_are_shown_as_by_numpy() {
     assert_eq!(of(&z), "[ 1. +2.j   -0.5-1.25j]");
     let z = [Complex::new(1e300, 0.0), Complex::new(0.0, 1.0)];
     assert_eq!(of(&z), "[1.e+300+0.j 0.e+000+1.j]");
+    assert_eq!(of(&[Complex::new(1.0, -nan)]), "[1.+nanj]");
+    assert_eq!(of(&[0.1 + 0.2, 1e-5]), "[3.e-01 1.e-05]");
+    assert_eq!(of(&[9.9999999999e99, 1e99]), "[1.e+100 1.e+099]");
+    assert_eq!(of(&[1e-4f32]), "[0.0001]");
+    assert_eq!(of(&[1e6f32, 1.0]), "[1.e+06 1.e+00]");
+    assert_eq!(of(&[1e7, 1.0]), "[1.e+07 1.e+00]");
     assert_eq!(of::<f64>(&[]), "[]");
     assert_eq!(Array::<f64, 2>::zeros([0, 3]).to_string(), "[]");
 }

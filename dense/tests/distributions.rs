@@ -125,3 +125,17 @@ fn numbers_in_single_precision_are_below_1() {
     let largest = Vector::<f32>::random_exponential([n], 1).max();
     assert!(largest.get().unwrap() < 17.0);
 }
+
+/// Probabilities of numbers near a large mean are not left over from terms that cancel.
+#[test]
+fn counts_with_a_very_large_mean_have_its_variance() {
+    for mean in [1e10, 7e14] {
+        let counts = Vector::random_poisson([20_000], mean, 3).to_vec().unwrap();
+        let squares = counts.iter().map(|&count| (count as f64 - mean).powi(2));
+        let variance = squares.sum::<f64>() / counts.len() as f64;
+        assert!(
+            (variance / mean - 1.0).abs() < 0.06,
+            "{mean:e}: {variance:e}"
+        );
+    }
+}

@@ -572,3 +572,80 @@ fn vectors_of_conjugate_values_are_conjugates() {
         assert!(pairs > 10, "{pairs}");
     }
 }
+
+/// faer's QR leaves out a column of which little is left, by an amount that grows with the rows.
+#[test]
+fn columns_that_are_nearly_dependent_count() {
+    let m = 100_000;
+    let a = Array::<f64, 2>::from_fn([m, 3], |[i, j]| match j {
+        0 => 1.0,
+        1 => 1.0 + 1e-10 * (i % 2) as f64,
+        _ => (i as f64).cos(),
+    });
+    let expected = [447.2, 223.6, 1.118e-8];
+    let values = a.singular_values().unwrap().to_vec().unwrap();
+    for (value, expected) in values.iter().zip(expected) {
+        assert!((value / expected - 1.0).abs() < 0.01, "{values:?}");
+    }
+    assert_eq!(a.matrix_rank().unwrap(), 3);
+    let x = Vector::from_vec(vec![-2.0, 3.0, 1.0]);
+    let found = a.lstsq(&a.matvec(&x)).unwrap();
+    let apart = (found - &x).norm_inf().get().unwrap();
+    assert!(apart < 1e-4, "{apart}");
+    let Qr { q, r } = a.qr().unwrap();
+    assert!((q.matmul(&r) - &a).norm_inf().get().unwrap() < 1e-12);
+    assert!((q.t().matmul(&q) - Array::eye(3)).norm_inf().get().unwrap() < 1e-13);
+    let wide = a.t().singular_values().unwrap().to_vec().unwrap();
+    assert_eq!(wide, values);
+
+    // Columns that are the same, and a complex matrix.
+    let z = some::<Complex<f64>>([40, 1], 1);
+    let z = Array::concatenate(1, &[&z, &z, &some([40, 2], 2), &z]);
+    let Qr { q, r } = z.qr().unwrap();
+    assert!((q.matmul(&r) - &z).norm_inf().get().unwrap() < 1e-13);
+    let unit = Array::eye(5);
+    assert!((q.conj().t().matmul(&q) - unit).norm_inf().get().unwrap() < 1e-13);
+    assert_eq!(z.matrix_rank().unwrap(), 3);
+}
+
+#[test]
+fn systems_with_columns_of_very_different_size() {
+    let diagonal = |a: f64, b: f64| Array::from_shape_vec([2, 2], vec![a, 0.0, 0.0, b]).unwrap();
+    let ones = Vector::ones([2]);
+    for (a, b) in [
+        (1e160, 1e-160),
+        (1e300, 1e-300),
+        (1e200, 1.25e-110),
+        (1e-310, 1.0),
+    ] {
+        let matrix = diagonal(a, b);
+        let rhs = Vector::from_vec(vec![a, b]);
+        assert_eq!(matrix.solve(&rhs).unwrap().to_vec().unwrap(), [1.0, 1.0]);
+        assert_eq!(
+            matrix.lu().unwrap().solve(&rhs).unwrap().to_vec().unwrap(),
+            [1.0, 1.0]
+        );
+        assert_eq!(
+            matrix.solve_lower(&rhs).unwrap().to_vec().unwrap(),
+            [1.0, 1.0]
+        );
+        assert_eq!(
+            matrix.solve_upper(&rhs).unwrap().to_vec().unwrap(),
+            [1.0, 1.0]
+        );
+    }
+    let found = diagonal(1e160, 1e-160)
+        .solve(&ones)
+        .unwrap()
+        .to_vec()
+        .unwrap();
+    assert!((found[0] * 1e160 - 1.0).abs() + (found[1] * 1e-160 - 1.0).abs() < 1e-14);
+    let small = diagonal(1e-310, 1.0);
+    let det = small.det().unwrap().get().unwrap();
+    assert!((det / 1e-310 - 1.0).abs() < 1e-13, "{det:e}");
+    let dense = Array::from_shape_vec([2, 2], vec![2e-310, 1e-310, 1e-310, 3e-310]).unwrap();
+    let x = dense
+        .solve(&Vector::from_vec(vec![3e-310, 4e-310]))
+        .unwrap();
+    assert!((x - &ones).norm_inf().get().unwrap() < 1e-13);
+}

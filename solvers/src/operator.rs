@@ -340,6 +340,11 @@ impl<T: Field> LinearOperator<T> for Array<T, 2> {
         if largest.is_finite() {
             return Ok(Some(largest));
         }
+        // The absolute value of a complex number may overflow where its parts do not.
+        let half = (self * T::from_f64(0.5)).try_norm_inf()?.get()?.to_f64();
+        if half.is_finite() {
+            return Ok(Some((2.0 * half).min(f64::MAX)));
+        }
         let expected = "entries that are finite";
         Err(Error::argument(
             "largest entry",

@@ -43,17 +43,15 @@ const PATIENCE: usize = 1000;
 pub(super) fn solve<T: Field>(
     runtime: &Runtime,
     arguments: &SolveArguments,
-    mut candidates: Vec<Candidate>,
+    candidates: Vec<Candidate>,
     (a, b): (&Csr<T>, &[Vector<T>]),
     monitor: &mut Option<Monitor<'_>>,
     announce: &mut dyn FnMut(&Candidate),
 ) -> Result<Solved<T>, Failure> {
     let mut tried: Vec<Tried> = Vec::new();
     let mut best: Option<Solved<T>> = None;
-    if arguments.max_iter == Some(0) {
-        // None of them would do a step, so the first is as good as the others.
-        candidates.truncate(1);
-    }
+    // None of them would do a step, so the first that can be made is as good as the others.
+    let is_stepless = arguments.max_iter == Some(0);
     let begin = Instant::now();
     let setup_of = |solved: &Solved<T>| begin.elapsed().as_secs_f64() - solved.solve;
     let last = candidates.len() - 1;
@@ -70,7 +68,7 @@ pub(super) fn solve<T: Field>(
             monitor,
         );
         let outcome = match attempt {
-            Ok(solved) if solved.solutions.iter().all(Solution::converged) => {
+            Ok(solved) if is_stepless || solved.solutions.iter().all(Solution::converged) => {
                 let setup = setup_of(&solved);
                 return Ok(Solved {
                     tried,

@@ -32,6 +32,8 @@ const FACTORABLE: usize = 4_000_000;
 
 /// What is tried when all else has failed.
 const LAST_RESORT: &str = "jacobi";
+/// The same where a diagonal entry is not positive: MINRES needs a definite preconditioner.
+const INDEFINITE_RESORT: &str = "none";
 
 /// What was asked for, either of which may be left open.
 #[derive(Clone, Copy, Debug)]
@@ -72,10 +74,10 @@ pub(super) fn candidates<T: Field>(a: &Csr<T>, asked: &Asked<'_>) -> Result<Vec<
             false => asked.pc.clone(),
         };
         let solver = match asked.solver {
-            Solver::Auto if asked.pc.is_auto() && pc.to_string() == LAST_RESORT => {
+            Solver::Auto if asked.pc.is_auto() && pc.to_string() == facts.last_resort() => {
                 last_resort(&facts)
             }
-            Solver::Auto => solver_for(&facts, &pc),
+            Solver::Auto => solver_for(&facts, &pc, a.runtime().ranks()),
             solver => solver,
         };
         let is_known = |known: &Candidate| (known.solver, &known.pc) == (solver, &pc);
@@ -123,14 +125,15 @@ fn preconditioners(facts: &Facts, asked: &Asked<'_>) -> Vec<(&'static str, &'sta
     if facts.nnz <= FACTORABLE {
         names.push(("lu", "the last resort"));
     }
-    names.push((LAST_RESORT, "nothing else has converged"));
+    names.push((facts.last_resort(), "nothing else has converged"));
     names
 }
 
 /// The method for a matrix and a preconditioner.
-fn solver_for(facts: &Facts, pc: &Pc) -> Solver {
+fn solver_for(facts: &Facts, pc: &Pc, ranks: usize) -> Solver {
     let name = pc.to_string();
-    let is_general = name.starts_with("lu") || name.starts_with("ilu") || name.starts_with("sor");
+    let is_general = name.starts_with("lu") || name.starts_with("ilu");
+    let is_general = is_general || pc.symmetric_instead(ranks).is_some();
     if !facts.is_square {
         Solver::Lsmr
     } else if is_general || !facts.is_hermitian {
@@ -152,6 +155,14 @@ fn last_resort(facts: &Facts) -> Solver {
 }
 
 impl Facts {
+    /// The preconditioner for the last resort.
+    fn last_resort(&self) -> &'static str {
+        match self.is_hermitian && !self.has_positive_diagonal {
+            true => INDEFINITE_RESORT,
+            false => LAST_RESORT,
+        }
+    }
+
     fn of<T: Field>(a: &Csr<T>) -> Result<Self, Error> {
         let (n_rows, n_cols) = a.shape();
         if n_rows != n_cols {

@@ -68,6 +68,11 @@ const NAMES: [&str; 17] = [
     "amg",
 ];
 
+/// Whether a cycle is not its own transpose.
+fn is_one_sided(options: &CycleOptions) -> bool {
+    options.pre != options.post || options.cycle == Cycle::F
+}
+
 impl Pc {
     /// What it is, if it is not symmetric where the matrix is, and what to try instead.
     pub(super) fn symmetric_instead(&self, ranks: usize) -> Option<(&'static str, &'static str)> {
@@ -81,6 +86,14 @@ impl Pc {
                     && options.blocks.unwrap_or(ranks) > 1 =>
             {
                 Some(("restricted schwarz", "--solver gmres"))
+            }
+            Kind::Gmg(options, restriction)
+                if is_one_sided(options) || *restriction == Restriction::Injection =>
+            {
+                Some(("such a multigrid cycle", "--solver gmres"))
+            }
+            Kind::Amg(options, _) if is_one_sided(options) => {
+                Some(("such a multigrid cycle", "--solver gmres"))
             }
             _ => None,
         }

@@ -63,11 +63,12 @@ impl Progress {
         if 0 < iteration && iteration < self.next {
             return;
         }
-        if iteration == 0 {
+        // A solve that goes on from a checkpoint begins at another iteration.
+        if iteration == 0 || self.first.is_nan() {
             self.first = norm;
             self.best = norm;
             self.next = 0;
-            self.last = (0, Instant::now());
+            self.last = (iteration, Instant::now());
             self.bar.set_style(style("{bar:32.cyan/238} {msg}"));
             return;
         }

@@ -450,7 +450,7 @@ impl Report<'_> {
             .to_owned(),
             StopReason::IterationLimit => {
                 if let Some((name, instead)) = pc.symmetric_instead(self.ranks)
-                    && solver.method().is_for_definite()
+                    && solver.method().needs_hermitian()
                 {
                     let needs = solver.name();
                     return Some(format!(

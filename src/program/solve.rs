@@ -196,7 +196,8 @@ fn on_rank<T: Field + Add<Output = T>>(
     let progress = RefCell::new(progress);
     // Several right-hand sides are solved side by side, which nothing can watch one by one.
     let shows_progress = progress.borrow().is_some() && b.len() == 1;
-    let is_watched = shows_progress || arguments.explain || prints;
+    // All ranks watch or none: those that do solve one after the other.
+    let is_watched = shows_progress || arguments.explain || arguments.monitor;
     let mut column = 0;
     let mut watch = |iteration: usize, norm: f64| {
         if let Some(progress) = &mut *progress.borrow_mut() {

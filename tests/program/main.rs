@@ -282,6 +282,12 @@ fn auto_says_what_it_chose_and_why() {
         (object["solver"].as_str().unwrap().to_owned(), object)
     };
     assert_eq!(solver, "lsmr", "for matrices that are not square");
+    for pc in ["schwarz:1,blocks=4", "amg:post=0", "sor"] {
+        let object = json(&format!("solve diffusion2d:40 --solver auto --pc {pc}"));
+        assert_eq!(object["solver"], "gmres", "{pc} is not symmetric");
+    }
+    let line = "solve tests/data/indefinite.mtx --solver minres --pc auto";
+    assert_eq!(json(line)["reason"], "converged");
     let output = run("solve poisson2d:30 --solver auto --pc auto");
     assert!(text(&output.stdout).contains("chosen    symmetric, positive diagonal: small"));
 }

@@ -93,3 +93,18 @@ fn a_complex_right_hand_side_makes_the_system_complex() {
     assert_eq!(object["dtype"], "cf64");
     assert_eq!(object["converged"], true);
 }
+
+/// Only the first rank prints, but all solve one column after the other.
+#[test]
+fn columns_are_watched_on_several_ranks() {
+    let rhs = right_hand_sides("rhs_ranks.mtx", "-0.5\n");
+    for solver in ["cg", "bicgstab"] {
+        let line = format!(
+            "solve poisson1d:6 --rhs {} --ranks 2 --monitor --solver {solver} --pc jacobi",
+            rhs.display()
+        );
+        let report = text(&run(&line).stdout);
+        assert!(report.contains("column 3\n     0  "), "{report}");
+        assert!(report.contains("3 of 3 columns converged"), "{report}");
+    }
+}

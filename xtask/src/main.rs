@@ -109,7 +109,7 @@ enum Bench {
     /// Run programs of `examples/` beside the same ones in NumPy, JAX and numba, and compare
     /// results
     ///
-    /// Prints the median time of a step of each. Needs Python; packages go to an environment under
+    /// Prints the mean time of a step of each, medians over the rounds. Needs Python; packages go to an environment under
     /// `target/peers`.
     ///
     /// Examples:

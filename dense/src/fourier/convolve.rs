@@ -1,8 +1,10 @@
 //! Convolutions by the Fourier transform, for two long vectors.
 
+use super::Ends;
 use crate::array::Vector;
 use crate::convolve::Overlap;
 use crate::operand::{expect, named};
+use rustfft::FftDirection::{Forward, Inverse};
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
 
@@ -49,10 +51,18 @@ impl<T: Field> Vector<T> {
             let transform = |x: &Self| -> Result<Vector<T::Complex>, Error> {
                 let mut longer = x.runtime().enter(|| Self::try_zeros([n]))?;
                 longer.try_assign_slice(..x.len(), x)?;
-                longer.try_fft()
+                match T::IS_COMPLEX {
+                    true => longer.try_fft(),
+                    // The others follow from these.
+                    false => super::transform(OP, &longer, 0, n, Forward, Ends::Half),
+                }
             };
             let product = transform(self)?.try_mul(&transform(other)?)?;
-            product.try_ifft()?.try_slice(wanted)?.try_cast()
+            let product: Self = match T::IS_COMPLEX {
+                true => product.try_ifft()?.try_cast()?,
+                false => super::transform(OP, &product, 0, n, Inverse, Ends::OfHalf)?,
+            };
+            product.try_slice(wanted)?.contiguous()
         })
     }
 }

@@ -12,8 +12,8 @@ impl<T: Field> Vector<T> {
     /// `polyfit(x, y, degree)`.
     ///
     /// By [`Array::lstsq`] of the powers of the abscissas, each divided by its norm: where these
-    /// are dependent in double precision, as for fewer points than coefficients, the shortest
-    /// solution.
+    /// are dependent in the precision of the elements, as for fewer points than coefficients, the
+    /// shortest solution.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;

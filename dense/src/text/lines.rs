@@ -2,7 +2,7 @@
 
 use super::TextInput;
 use super::words;
-use crate::npy::refused;
+use crate::npy::{check_regular, refused};
 use sparsefuse_kernels::Element;
 use sparsefuse_runtime::{Error, ErrorKind};
 use std::fs::File;
@@ -31,6 +31,7 @@ pub(super) struct Row<'a> {
 
 impl<'a> Lines<'a> {
     pub(super) fn open(path: &'a Path, format: &'a TextInput<'a>) -> Result<Self, Error> {
+        check_regular(path)?;
         let opened = File::open(path);
         let file = opened.map_err(|error| refused(path, "a file that can be read", error))?;
         Ok(Self {
@@ -52,6 +53,13 @@ impl<'a> Lines<'a> {
                 return Ok(None);
             }
             self.number += 1;
+            let content = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
+            let content = content.strip_suffix(b"\r").unwrap_or(content);
+            if content.contains(&b'\r') {
+                let what =
+                    "expected lines that end with a line feed, found a carriage return within";
+                return Err(failed(self.path, self.number, what));
+            }
             if self.number > self.format.skip_lines && self.has_numbers()? {
                 break;
             }

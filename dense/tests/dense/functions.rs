@@ -176,6 +176,11 @@ fn angles_and_distances() {
             Scalar::new(-0.0f32).atan2(-1.0f32).get()?,
             -std::f32::consts::PI
         );
+        let (y, x) = ([1e-150, 1e-130, -3e-130], [1e151, 1e155, 4e155]);
+        let far = Vector::from_slice(&y).atan2(&Vector::from_slice(&x));
+        for (found, (y, x)) in far.to_vec()?.into_iter().zip(y.into_iter().zip(x)) {
+            assert!(ulps(found, y.atan2(x), f64::EPSILON) <= 2.0, "{y:e} {x:e}");
+        }
         type C = Complex<f64>;
         let z = Vector::from_vec(vec![C::new(0.0, 2.0), C::new(-1.0, 0.0), C::new(0.0, 0.0)]);
         let pi = std::f64::consts::PI;

@@ -79,7 +79,13 @@ pub(crate) fn atan2(y: f64, x: f64) -> f64 {
     } else if large == 0.0 {
         (1.0, 0.0)
     } else {
-        (large * shift.factor, small * shift.factor)
+        // Nothing is squared but the quotient: the sum of both must not overflow.
+        let factor = if shift.factor < 1.0 {
+            0.25
+        } else {
+            shift.factor
+        };
+        (large * factor, small * factor)
     };
     let (angle, low, eighths) = atan_quotient(small, large);
     // Reflect at the diagonal, then at the vertical axis: the angle is `quarter * pi/4 ± angle`.

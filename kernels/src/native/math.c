@@ -245,8 +245,9 @@ FN f64 atan2_f64(f64 y, f64 x) {
     sorted_pair s = sorted(x, y);
     shifts by = shift(s.large);
     _Bool is_infinite = s.large == INFINITE, is_zero = s.large == 0.0;
-    f64 large = is_infinite | is_zero ? 1.0 : s.large * by.factor;
-    f64 small = is_zero ? 0.0 : s.small * by.factor;
+    f64 factor = by.factor < 1.0 ? 0.25 : by.factor;
+    f64 large = is_infinite | is_zero ? 1.0 : s.large * factor;
+    f64 small = is_zero ? 0.0 : s.small * factor;
     small = is_infinite ? (s.small == INFINITE ? 1.0 : 0.0) : small;
     angle_parts a = atan_quotient(small, large);
     _Bool steep = magnitude(y) > magnitude(x);

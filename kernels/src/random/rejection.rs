@@ -5,7 +5,11 @@
 //! its fused multiply-adds.
 
 use super::{block_of, polar_of, radius, unit, word};
-use crate::math::double::{cos, exp, lgamma, log};
+use crate::math::double::{cos, exp, lgamma, log, log1p};
+
+/// The mean from which on probabilities of a Poisson distribution are computed by their distance from
+/// it. Below, what is accepted is what it was.
+const LARGE_MEAN: f64 = 1e9;
 
 /// A number with the density `x^(k-1) exp(-x) / gamma(k)`, for a positive `k`: G. Marsaglia and W.
 /// W. Tsang, *A Simple Method for Generating Gamma Variables* (2000).
@@ -54,7 +58,15 @@ pub fn poisson(mean: f64, seed: u64, index: u64) -> u64 {
             continue;
         }
         let left = log(v * inverse_alpha / (a / (us * us) + b));
-        if left <= k * log(mean) - mean - lgamma(k + 1.0) {
+        let right = if mean < LARGE_MEAN {
+            k * log(mean) - mean - lgamma(k + 1.0)
+        } else {
+            // The same by Stirling's formula: the terms would cancel, and what is left of them
+            // would be rounding.
+            let x = (k - mean) / mean;
+            -mean * ((1.0 + x) * log1p(x) - x) - 0.5 * log(std::f64::consts::TAU * k)
+        };
+        if left <= right {
             return k as u64;
         }
     }

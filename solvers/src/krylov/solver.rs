@@ -113,7 +113,14 @@ impl<'a, T: Field> KrylovSolver<'a, T> {
     pub fn solve_many(&mut self, rhs: &[Vector<T>]) -> Result<Vec<Solution<T>>, Error> {
         let options = &self.options;
         let has_checkpoints = options.checkpoint.is_some() || options.restart.is_some();
-        if self.monitor.is_some() || has_checkpoints {
+        let one_by_one = self.monitor.is_some() || has_checkpoints;
+        let runtime = rhs.first().map(Vector::runtime);
+        let one_by_one = match runtime.filter(|runtime| runtime.ranks() > 1) {
+            None => one_by_one,
+            // Perhaps some ranks have a monitor alone.
+            Some(runtime) => runtime.all_gather(&[one_by_one])?.concat().contains(&true),
+        };
+        if one_by_one {
             return rhs.iter().map(|b| self.solve(b)).collect();
         }
         let steps = |b| -> Steps<'_, _> {

@@ -245,3 +245,24 @@ fn count_couplings<T: Field>(a: &Csr<T>, grid: &Grid) -> Result<[u64; 3], Error>
     let sum = |d: usize| everywhere.iter().map(|rank| rank[d]).sum();
     Ok([sum(0), sum(1), sum(2)])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_of_grids_are_not_all_of_one_line() {
+        for side in [63usize, 64, 65, 128] {
+            let n = side * side * side;
+            let points: Vec<usize> = sample(n, SAMPLE).collect();
+            assert!(points.len() > SAMPLE / 3 && points.len() <= SAMPLE);
+            assert!(points.is_sorted() && points.iter().all(|&point| point < n));
+            for step in [1, side, side * side] {
+                let at_end = points.iter().filter(|&&point| point / step % side == 0);
+                assert!(at_end.count() < SAMPLE / 10, "{side}: {step}");
+            }
+        }
+        assert!(sample(10, 20).eq(0..10));
+        assert_eq!(sample(0, 20).count(), 0);
+    }
+}

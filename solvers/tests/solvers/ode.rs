@@ -646,3 +646,22 @@ fn events_are_found_by_few_values() {
         assert!(calls <= most, "{number}: {calls} values");
     }
 }
+
+/// A slope that is no number at the end of a step shortens the step, with each scheme.
+#[test]
+fn steps_end_where_the_slope_is_a_number() {
+    for scheme in [Scheme::Rk23, Scheme::Rk45, Scheme::Dop853] {
+        let options = IvpOptions {
+            scheme,
+            rtol: 1e-3,
+            atol: 1e-3,
+            ..IvpOptions::default()
+        };
+        let begin = Vector::<f64>::ones([1]);
+        let slope = |_, y: &Vector<f64>| Ok((y.sqrt() - 0.01) * -50.0);
+        let solved = solve_ivp(slope, (0.0, 10.0), &begin, options).unwrap();
+        assert_eq!(solved.end, IvpEnd::Reached, "{scheme:?}");
+        let y = solved.y.to_vec().unwrap()[0];
+        assert!((y - 1e-4).abs() < 1e-3, "{scheme:?}: {y}");
+    }
+}

@@ -195,3 +195,23 @@ fn what_does_not_fit_is_refused() {
         .to_string();
     assert!(error.contains("an operator with an adjoint"), "{error}");
 }
+
+/// Small singular values of long matrices of singles keep their vectors.
+#[test]
+fn long_matrices_in_single_precision() {
+    let n = 1 << 18;
+    let mut triplets = Triplets::new(n, 4).unwrap();
+    for row in 0..n {
+        triplets
+            .push(row, row % 4, [1.0f32, 0.1, 0.01, 0.005][row % 4])
+            .unwrap();
+    }
+    let a = Csr::from_triplets(&triplets).unwrap();
+    let found = svds(&a, 3, &EigshOptions::default()).unwrap();
+    for k in 0..3 {
+        let image = a.matvec(&found.right[k]);
+        let apart = image - &found.left[k] * found.values[k] as f32;
+        let apart = apart.norm2().get().unwrap();
+        assert!(apart < 1e-4 * found.values[0] as f32, "{k}: {apart}");
+    }
+}

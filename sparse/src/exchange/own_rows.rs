@@ -93,6 +93,35 @@ impl<T: Element> OwnRows<T> {
     }
 }
 
+/// Where the entries of the rows are that this rank holds of a matrix.
+#[derive(Debug)]
+pub(crate) struct OwnStructure {
+    /// Which rows they are, and how the rows are spread over the ranks.
+    pub(crate) rows: Range<usize>,
+    pub(crate) partition: Partition,
+    pub(crate) pos: Local<u64>,
+    pub(crate) crd: Local<u32>,
+}
+
+impl OwnStructure {
+    /// As [`OwnRows::of_stores`], whatever the values are.
+    pub(crate) fn of_stores(
+        runtime: &Runtime,
+        (pos, crd): (&StoreHandle, &StoreHandle),
+        partition: impl FnOnce() -> Result<Partition, Error>,
+    ) -> Result<Self, Error> {
+        let pos = runtime.agree(runtime.local::<u64>(pos))?;
+        let crd = runtime.agree(runtime.local::<u32>(crd))?;
+        let rows = pos.rows();
+        Ok(Self {
+            rows: rows.start..rows.end - 1,
+            partition: partition()?,
+            pos,
+            crd,
+        })
+    }
+}
+
 /// Positions, from 0, and columns of the rows `wanted` on this rank, of a matrix whose rows are
 /// spread so. Every rank must ask, and where one fails, all do.
 pub(crate) fn structure_at(

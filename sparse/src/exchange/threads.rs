@@ -6,8 +6,9 @@ use std::cell::RefCell;
 
 thread_local! {
     /// The threads of the rank whose program runs on this thread, and how many were asked for. A
-    /// rank is one thread of its process, and its host tasks and eager tasks run on it; so
-    /// there is one pool for a rank, and it ends with the thread.
+    /// rank is one thread of its process, on which its eager tasks run, and its host tasks where
+    /// no other thread runs its windows; so there are two pools for a rank at most, which end with
+    /// their threads.
     static OWN: RefCell<Option<(usize, Threads)>> = const { RefCell::new(None) };
 }
 
@@ -23,7 +24,8 @@ impl Threads {
     /// Those of the rank that runs a host task. To be called by its function itself.
     #[must_use]
     pub fn of_host(args: &HostArgs<'_>) -> Self {
-        Self::own(args.threads())
+        // One where other tasks run beside it; and what says that it divides its work is soon alone.
+        Self::own(args.workers().count())
     }
 
     /// Those of this rank, if they are this many.

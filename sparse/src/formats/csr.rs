@@ -9,7 +9,7 @@ use crate::assembly::{self, ASSEMBLE, Positions, Stores, triplets};
 use crate::exchange::adjoint::AdjointProduct;
 use crate::exchange::ghosts::{Ghosts, distinct};
 use crate::exchange::layout::RowLayout;
-use crate::exchange::own_rows::{HeldRows, OwnRows};
+use crate::exchange::own_rows::{HeldRows, OwnRows, OwnStructure, structure_at};
 use crate::exchange::owners::Owners;
 use crate::formats::inspected::Inspected;
 use crate::local::rows::{LocalRows, check_local, check_positions};
@@ -351,19 +351,19 @@ impl<T: Numeric> Csr<T> {
         if self.shape() != other.shape() || self.nnz() != other.nnz() {
             return Ok(false);
         }
-        let reads: Vec<_> = self.stores().into_iter().chain(other.stores()).collect();
+        let reads = [&self.pos, &self.crd, &other.pos, &other.crd];
         let runtime = self.runtime();
         runtime.eager_task("compare_structures", &reads, || {
-            let mine = self.own_rows()?;
-            let others = other.rows_at(Some(mine.partition), mine.rows.clone())?;
-            let is_same = {
-                let (mine, others) = (mine.as_rows(), others.as_rows());
-                let (first, other) = (mine.pos[0], others.pos[0]);
-                let both = mine.pos.iter().zip(others.pos);
-                mine.crd == others.crd
-                    && both
-                        .map(|(a, b)| (a - first, b - other))
-                        .all(|(a, b)| a == b)
+            let mine = self.own_structure()?;
+            let theirs = other.own_structure()?;
+            let is_same = match mine.partition == theirs.partition {
+                true => is_same_structure((&mine.pos, &mine.crd), (&theirs.pos, &theirs.crd)),
+                false => {
+                    let stores = (&other.pos, &other.crd);
+                    let (pos, crd) =
+                        structure_at(runtime, stores, theirs.partition, mine.rows.clone())?;
+                    is_same_structure((&mine.pos, &mine.crd), (&pos, &crd))
+                }
             };
             let everywhere = self.runtime().all_gather(&[is_same])?;
             Ok(everywhere.iter().all(|is_same| is_same[0]))
@@ -474,6 +474,14 @@ impl<T: Numeric> Csr<T> {
         })
     }
 
+    /// Where the entries of this rank's rows are: [`Csr::own_rows`] without the values, which are
+    /// neither computed nor brought here.
+    pub(crate) fn own_structure(&self) -> Result<OwnStructure, Error> {
+        OwnStructure::of_stores(self.runtime(), (&self.pos, &self.crd), || {
+            self.row_partition()
+        })
+    }
+
     /// The same structure with values that are a whole store, one for each entry.
     pub(crate) fn with_own_values(&self, vals: Vector<T>) -> Self {
         Self {
@@ -491,4 +499,13 @@ impl<T> fmt::Debug for Csr<T> {
         let nnz = self.crd.shape().len();
         write!(f, "Csr({} by {}, {nnz} entries)", self.n_rows, self.n_cols)
     }
+}
+
+/// Whether the same entries are there; positions may begin anywhere.
+fn is_same_structure((pos, crd): (&[u64], &[u32]), (other, other_crd): (&[u64], &[u32])) -> bool {
+    let from_0 = |pos: &[u64]| {
+        let first = pos[0];
+        pos.iter().map(move |&at| at - first).collect::<Vec<_>>()
+    };
+    crd == other_crd && (pos == other || from_0(pos) == from_0(other))
 }

@@ -11,6 +11,7 @@ use crate::local::rows::LocalRows;
 use sparsefuse_dense::npz::{Archive, Member};
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Runtime, reserve, try_collect};
+use std::iter::repeat_n;
 use std::ops::Range;
 
 /// Rows, columns and values of entries.
@@ -70,7 +71,20 @@ fn of_columns<T: Numeric>(
     let pos = positions(archive, n, 0..n, header.n_stored)?;
     let rows = array(archive, "indices", &[header.n_stored])?;
     let rows = indices(rows, share.clone(), 0..header.n_rows as i64, narrow)?;
-    let cols = try_collect(share.clone().map(|k| owner(&pos, k) as u32))?;
+    let mut cols = reserve(share.len())?;
+    let first = if share.is_empty() {
+        n
+    } else {
+        owner(&pos, share.start)
+    };
+    for column in first..n {
+        let (start, end) = (pos[column] as usize, pos[column + 1] as usize);
+        if start >= share.end {
+            break;
+        }
+        let count = end.min(share.end) - start.max(share.start);
+        cols.extend(repeat_n(column as u32, count));
+    }
     entries(array(archive, DATA, &[header.n_stored])?, share, rows, cols)
 }
 
@@ -177,9 +191,14 @@ fn of_blocks<T: Numeric>(
         narrow,
     )?;
     let (mut rows, mut cols) = (reserve(share.len())?, reserve(share.len())?);
+    // Of one block after the other, or of all of them again and again.
+    let mut last = (usize::MAX, 0);
     for k in share.clone() {
         let (block, row, column) = inside(k);
-        rows.push((owner(&pos, block) * height + row) as u32);
+        if block != last.0 {
+            last = (block, owner(&pos, block));
+        }
+        rows.push((last.1 * height + row) as u32);
         cols.push((crd[block - blocks.start] as usize * width + column) as u32);
     }
     entries(data, share, rows, cols)

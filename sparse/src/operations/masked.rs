@@ -8,7 +8,6 @@ use crate::exchange::check_runtime;
 use crate::formats::csr::Csr;
 use crate::local::masked;
 use crate::local::parallel::Threads;
-use crate::local::rows::Rows;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Shape};
@@ -65,13 +64,13 @@ impl<T: Numeric> Csr<T> {
 
     fn values_at<U: Numeric>(&self, right: &Self, mask: &Csr<U>) -> Result<Vector<T>, Error> {
         let runtime = self.runtime();
-        let wanted = mask.own_rows()?;
+        let wanted = mask.own_structure()?;
         let held = self.rows_at(Some(wanted.partition), wanted.rows.clone())?;
         let (a, b) = (held.as_rows(), right.own_rows()?);
         let foreign = Foreign::find(runtime, (a, self.n_cols()), &b)?;
         let foreign_vals = Foreign::vals(runtime, &foreign, &b)?;
         let factors = factors(a, (&b, right.n_cols()), foreign.as_ref(), &foreign_vals);
-        let Rows { pos, crd, .. } = wanted.as_rows();
+        let (pos, crd) = (&wanted.pos[..], &wanted.crd[..]);
         let partition = runtime.local::<u32>(mask.crd())?.partition();
         let shape = Shape::new(&[mask.nnz()]);
         let threads = (&Threads::of(runtime), runtime.config().isa);

@@ -147,8 +147,8 @@ impl<T: Numeric> Multiplication<T> {
             self.foreign.as_ref(),
             &foreign_vals,
         );
-        let old = self.product.own_rows()?;
-        let Rows { pos, crd, .. } = old.as_rows();
+        let old = self.product.own_structure()?;
+        let (pos, crd) = (&old.pos[..], &old.crd[..]);
         let partition = runtime.local::<u32>(self.product.crd())?.partition();
         let shape = Shape::new(&[self.product.nnz()]);
         let threads = (&Threads::of(runtime), runtime.config().isa);

@@ -157,3 +157,20 @@ fn a_rank_that_reads_alone_gets_an_error() {
     });
     outcomes.expect("no rank panics");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_a_file_that_is_not_there_yet_stays_one() {
+    let (link, target) = (Temporary::new("link.mtx"), Temporary::new("target.mtx"));
+    std::os::unix::fs::symlink(target.0.file_name().unwrap(), &link.0).unwrap();
+    let a = Csr::<f64>::identity(3).unwrap();
+    a.write(&link.0).unwrap();
+    assert!(link.0.is_symlink());
+    assert_eq!(Csr::<f64>::read(&target.0).unwrap().nnz(), 3);
+
+    let refused = a.write("/no/such/folder/a.mtx").unwrap_err();
+    let WriteErrorKind::Io(error) = refused.kind() else {
+        panic!("{refused}");
+    };
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+}

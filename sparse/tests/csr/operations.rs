@@ -293,3 +293,26 @@ fn what_does_not_fit_is_refused() {
         "scale_rows: expected a shape of (3), found (4)",
     );
 }
+
+/// What is kept is decided once for each entry, whatever is answered later.
+#[test]
+fn a_filter_is_asked_once_for_each_entry() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    everywhere(|| {
+        let a = gallery::poisson2d::<f64>(20)?;
+        let asked = AtomicUsize::new(0);
+        let kept = a.filter(|_, _, _| asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(3))?;
+        let n = asked.load(Ordering::Relaxed);
+        let runtime = a.runtime();
+        let all: usize = runtime
+            .all_gather(&[n as u64])?
+            .iter()
+            .map(|n| n[0] as usize)
+            .sum();
+        assert!(all == a.nnz() || all == a.nnz() * runtime.ranks());
+        let (rows, whole) = (found(&kept)?, found(&a)?);
+        assert!(rows.0.iter().all(|place| whole.0.contains(place)));
+        assert_eq!(kept.nnz_per_row()?.sum().get()?, kept.nnz() as u64);
+        Ok(())
+    });
+}

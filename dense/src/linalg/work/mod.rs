@@ -71,8 +71,10 @@ impl Method {
             Self::SingularValues | Self::Eigvalsh | Self::Eigvals => Some((0, 1)),
             Self::Eigh | Self::Eig | Self::Qr => Some((n_rows, 1)),
             Self::Svd => Some((n_rows + n_columns, 1)),
-            Self::Solve | Self::Inverse => Some((0, -1)),
-            Self::SolveLower
+            // These look at each column.
+            Self::Solve
+            | Self::Inverse
+            | Self::SolveLower
             | Self::SolveUpper
             | Self::SolveCholesky
             | Self::Lu

@@ -11,15 +11,16 @@ use faer::linalg::evd::{
 };
 use faer::linalg::householder::{
     apply_block_householder_sequence_on_the_left_in_place_scratch,
-    apply_block_householder_sequence_on_the_left_in_place_with_conj,
+    apply_block_householder_sequence_on_the_left_in_place_with_conj, make_householder_in_place,
 };
 use faer::linalg::lu::partial_pivoting::factor::{lu_in_place, lu_in_place_scratch};
 use faer::linalg::matmul::matmul;
 use faer::linalg::qr::no_pivoting::factor::{
     qr_in_place, qr_in_place_scratch, recommended_block_size,
 };
-use faer::linalg::svd::{ComputeSvdVectors, SvdError, svd_scratch};
-use faer::{Accum, Conj, Mat, MatRef, Par};
+use faer::linalg::svd::{ComputeSvdVectors, SvdError, SvdParams, svd_scratch};
+use faer::reborrow::{Reborrow as _, ReborrowMut as _};
+use faer::{Accum, Auto, Conj, Mat, MatMut, MatRef, Par};
 
 /// L and U of a matrix whose rows are exchanged.
 pub(super) struct Lu<W> {
@@ -67,37 +68,144 @@ pub(super) fn product<W: Number>(a: MatRef<'_, W>, b: MatRef<'_, W>) -> Mat<W> {
     product
 }
 
-/// The first columns of Q, as many as the shorter side is long, and R in the rows of the factors:
-/// what is below its diagonal is not part of it.
-pub(super) fn qr<W: Number>(a: MatRef<'_, W>) -> (Mat<W>, Mat<W>) {
+/// A QR factorisation in its compact form.
+struct Reflections<W> {
+    /// R, and below its diagonal the vectors of the reflections.
+    factors: Mat<W>,
+    coefficients: Mat<W>,
+}
+
+/// The reflections that make R of a matrix. faer leaves a column out whose part below R is small
+/// beside the column, by an amount that grows with the rows (16 m eps), and goes on in the same row:
+/// then the reflections are made again, one after the other, of every column.
+fn reflections<W: Number>(a: MatRef<'_, W>) -> Reflections<W> {
     let (m, n) = (a.nrows(), a.ncols());
     let size = m.min(n);
     let block = recommended_block_size::<W>(m, n);
     let (mut factors, mut coefficients) = (a.to_owned(), Mat::zeros(block, size));
     let scratch = qr_in_place_scratch::<W>(m, n, block, Par::Seq, Default::default());
-    qr_in_place(
+    let found = qr_in_place(
         factors.as_mut(),
         coefficients.as_mut(),
         Par::Seq,
         MemStack::new(&mut MemBuffer::new(scratch)),
         Default::default(),
     );
-    let mut q = Mat::identity(m, size);
-    let scratch =
-        apply_block_householder_sequence_on_the_left_in_place_scratch::<W>(m, block, size);
-    apply_block_householder_sequence_on_the_left_in_place_with_conj(
-        factors.as_ref().subcols(0, size),
-        coefficients.as_ref(),
-        Conj::No,
-        q.as_mut(),
-        Par::Seq,
-        MemStack::new(&mut MemBuffer::new(scratch)),
-    );
-    (q, factors)
+    if found.rank < size {
+        (factors, coefficients) = (a.to_owned(), Mat::zeros(1, size));
+        for column in 0..size {
+            coefficients[(0, column)] = W::from_real(reflect(factors.as_mut(), column));
+        }
+    }
+    Reflections {
+        factors,
+        coefficients,
+    }
 }
 
-/// U, V and the singular values.
+/// Reflects a column, from its diagonal element on, to a multiple of the first unit vector, and the
+/// columns behind it with it: by 1 - v v'/tau, v in place of what has become 0. Golub and Van Loan,
+/// *Matrix Computations*, 5.1.
+fn reflect<W: Number>(factors: MatMut<'_, W>, column: usize) -> f64 {
+    let (_, columns) = factors.split_at_col_mut(column);
+    let (mut own, mut rest) = columns.split_at_col_mut(1);
+    let (mut above, mut below) = own.rb_mut().split_at_row_mut(column + 1);
+    let info = make_householder_in_place(&mut above[(column, 0)], below.rb_mut().col_mut(0));
+    let tau: f64 = info.tau;
+    let factor = -1.0 / tau;
+    if factor == 0.0 || rest.ncols() == 0 {
+        return tau;
+    }
+    let (mut heads, mut tails) = rest.rb_mut().split_at_row_mut(column + 1);
+    let products = product(below.rb().adjoint().to_owned().as_ref(), tails.rb());
+    let products = Mat::from_fn(1, products.ncols(), |_, k| {
+        let sum = products[(0, k)].complex() + heads[(column, k)].complex();
+        W::of_parts((sum.re, sum.im))
+    });
+    for k in 0..products.ncols() {
+        let head = heads[(column, k)].complex() + products[(0, k)].complex() * factor;
+        heads[(column, k)] = W::of_parts((head.re, head.im));
+    }
+    let factor = W::from_real(factor);
+    let (v, w) = (below.rb(), products.as_ref());
+    matmul(tails.rb_mut(), Accum::Add, v, w, factor, Par::Seq);
+    tau
+}
+
+impl<W: Number> Reflections<W> {
+    /// R of a matrix that is not wider than long.
+    fn r(&self) -> Mat<W> {
+        let n = self.factors.ncols();
+        let zero = W::from_real(0.0);
+        Mat::from_fn(n, n, |row, column| match row <= column {
+            true => self.factors[(row, column)],
+            false => zero,
+        })
+    }
+
+    /// The product of the reflections and a matrix.
+    fn times(&self, mut x: Mat<W>) -> Mat<W> {
+        let (m, size) = (self.factors.nrows(), self.coefficients.ncols());
+        let block = self.coefficients.nrows();
+        let scratch =
+            apply_block_householder_sequence_on_the_left_in_place_scratch::<W>(m, block, x.ncols());
+        apply_block_householder_sequence_on_the_left_in_place_with_conj(
+            self.factors.as_ref().subcols(0, size),
+            self.coefficients.as_ref(),
+            Conj::No,
+            x.as_mut(),
+            Par::Seq,
+            MemStack::new(&mut MemBuffer::new(scratch)),
+        );
+        x
+    }
+}
+
+/// The first columns of Q, as many as the shorter side is long, and R in the rows of the factors:
+/// what is below its diagonal is not part of it.
+pub(super) fn qr<W: Number>(a: MatRef<'_, W>) -> (Mat<W>, Mat<W>) {
+    let (m, n) = (a.nrows(), a.ncols());
+    let size = m.min(n);
+    let reflections = reflections(a);
+    let q = reflections.times(Mat::identity(m, size));
+    (q, reflections.factors)
+}
+
+/// U, V and the singular values. Those of a matrix much longer than wide are made from its R.
 pub(super) fn svd<W: Number>(a: MatRef<'_, W>) -> Result<([Mat<W>; 2], Diag<W>), SvdError> {
+    let (m, n) = (a.nrows(), a.ncols());
+    if m < n {
+        let ([v, u], s) = svd(a.transpose())?;
+        return Ok(([u.conjugate().to_owned(), v.conjugate().to_owned()], s));
+    }
+    if !is_long(a) {
+        return whole_svd(a);
+    }
+    let reflections = reflections(a);
+    let ([of_r, v], s) = whole_svd(reflections.r().as_ref())?;
+    let zero = W::from_real(0.0);
+    let u = Mat::from_fn(m, n, |row, column| match row < n {
+        true => of_r[(row, column)],
+        false => zero,
+    });
+    Ok(([reflections.times(u), v], s))
+}
+
+pub(super) fn singular_values<W: Number>(a: MatRef<'_, W>) -> Result<Diag<W>, SvdError> {
+    match (a.nrows() < a.ncols(), is_long(a)) {
+        (true, _) => singular_values(a.transpose()),
+        (false, true) => whole_singular_values(reflections(a).r().as_ref()),
+        (false, false) => whole_singular_values(a),
+    }
+}
+
+/// Whether faer would make R of a matrix first, in its own way: see [`reflections`].
+fn is_long<W>(a: MatRef<'_, W>) -> bool {
+    let params: SvdParams = Auto::<f64>::auto();
+    a.ncols() > 0 && a.nrows() as f64 / a.ncols() as f64 > params.qr_ratio_threshold
+}
+
+fn whole_svd<W: Number>(a: MatRef<'_, W>) -> Result<([Mat<W>; 2], Diag<W>), SvdError> {
     let (m, n) = (a.nrows(), a.ncols());
     let size = m.min(n);
     let (mut u, mut v, mut s) = (Mat::zeros(m, size), Mat::zeros(n, size), Diag::zeros(size));
@@ -115,7 +223,7 @@ pub(super) fn svd<W: Number>(a: MatRef<'_, W>) -> Result<([Mat<W>; 2], Diag<W>),
     Ok(([u, v], s))
 }
 
-pub(super) fn singular_values<W: Number>(a: MatRef<'_, W>) -> Result<Diag<W>, SvdError> {
+fn whole_singular_values<W: Number>(a: MatRef<'_, W>) -> Result<Diag<W>, SvdError> {
     let (m, n) = (a.nrows(), a.ncols());
     let mut s = Diag::zeros(m.min(n));
     let none = ComputeSvdVectors::No;

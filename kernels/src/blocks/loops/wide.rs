@@ -69,6 +69,10 @@ unsafe fn sum_columns<T: NumericOps>(
                 sum_strip::<T, STRIP>(rows, entries.clone(), column, out)
             } else if left >= NARROW {
                 sum_strip::<T, NARROW>(rows, entries.clone(), column, out)
+            } else if left >= NARROW / 2 {
+                sum_strip::<T, { NARROW / 2 }>(rows, entries.clone(), column, out)
+            } else if left >= NARROW / 4 {
+                sum_strip::<T, { NARROW / 4 }>(rows, entries.clone(), column, out)
             } else {
                 sum_strip::<T, 1>(rows, entries.clone(), column, out)
             }

@@ -152,10 +152,17 @@ pub(crate) unsafe fn run_ahead(
     if second.has_work() {
         // Not their sum, so that these two decide as other loops over the same rows do.
         let work = first.work().max(second.work());
-        let n_threads = match second.has_whole_windows() {
-            true => threads_for(work, settings, workers),
-            false => 1,
-        };
+        let n_threads = threads_for(work, settings, workers);
+        if n_threads > 1 && !second.has_whole_windows() {
+            // A window at a seam would read what another thread has not made yet.
+            SUMS.set(memory);
+            SHARED.set(shared);
+            for program in programs {
+                // SAFETY: forwarded.
+                unsafe { run_reduced(program, None, (launch, part), (settings, workers), &[]) };
+            }
+            return;
+        }
         second.before = SumsBefore::new(
             programs[1],
             (&second.rows, second.extent.start),

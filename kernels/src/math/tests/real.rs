@@ -280,6 +280,7 @@ fn atan2_is_accurate() {
         pairs.push([x * bits.uniform(-2.0, 2.0), x]);
         pairs.push([bits.spread(-60, 60), 1.0]);
         pairs.push([bits.spread(-500, 500), bits.spread(-500, 500)]);
+        pairs.push([bits.spread(-1000, 1000), bits.spread(500, 1000)]);
     }
     check_binary!(atan2, 0.95, &pairs);
 }

@@ -74,6 +74,11 @@ fn rows_are_named() {
     let positive = "ic(0): expected a positive diagonal entry in row 37, found -4";
     check(&negative, Ic0::new, positive);
     check(&[(37, 4.0)], Ic0::new, "expected a symmetric structure");
+    check(
+        &[(37, 4.0), (38, -1.0)],
+        Ic0::new,
+        "expected a symmetric structure",
+    );
     check(&[], splu, "direct: expected an entry in row 37, found none");
     check(&zero[..1], splu, "direct: expected a nonsingular matrix");
     check(
