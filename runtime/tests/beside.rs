@@ -4,6 +4,7 @@
 use sparsefuse_kernels::DType;
 use sparsefuse_runtime::{
     Access, Config, Error, HostArgs, HostBody, HostTask, Privilege, Runtime, Shape, StoreHandle,
+    TaskArg, View,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
@@ -308,5 +309,51 @@ fn a_limit_that_suffices_one_after_the_other_suffices() {
         }
         assert_eq!(read(&last.unwrap()).unwrap(), [4.0; LEN]);
         assert_eq!(calls.load(Ordering::Relaxed), 8, "none has failed");
+    }
+}
+
+/// A task that reads all of a store, and a block of it too, waits for who writes another block.
+#[test]
+fn what_reads_all_of_a_store_waits_for_its_blocks() {
+    for threads in [1, 3] {
+        let runtime = runtime(threads, usize::MAX);
+        let store = vector(&runtime, 1.0);
+        let half = |from: usize| {
+            let whole = View::identity(Shape::new(&[LEN]));
+            Arc::new(whole.slice(0, from..from + LEN / 2, 1).unwrap())
+        };
+        let (first, second) = (half(0), half(LEN / 2));
+        let write = [(Privilege::Write, Access::Block, DType::F64)];
+        let slow = HostTask::new(|args: &mut HostArgs<'_>| {
+            let mut block = args.block_mut::<f64>(0)?;
+            for row in block.rows_mut() {
+                row.fill(2.0);
+                std::thread::yield_now();
+            }
+            Ok(())
+        });
+        let args = [TaskArg::from((&store, &first))];
+        let body = HostBody::new("slow", &write);
+        runtime.submit_host(&body, &args, slow).unwrap();
+        let sum = runtime.new_store(Shape::new(&[1]), DType::F64);
+        let read = [
+            (Privilege::Read, Access::Whole, DType::F64),
+            (Privilege::Read, Access::Block, DType::F64),
+            (Privilege::Write, Access::Rows, DType::F64),
+        ];
+        let add = HostTask::new(|args: &mut HostArgs<'_>| {
+            let total = args.read::<f64>(0)?.iter().sum();
+            args.write::<f64>(2)?[0] = total;
+            Ok(())
+        });
+        let args = [
+            TaskArg::from(&store),
+            TaskArg::from((&store, &second)),
+            TaskArg::from(&sum),
+        ];
+        let body = HostBody::new("add", &read);
+        runtime.submit_host(&body, &args, add).unwrap();
+        let expected = (LEN / 2) as f64 * 3.0;
+        assert_eq!(runtime.read::<f64>(&sum, None).unwrap(), [expected]);
     }
 }

@@ -290,3 +290,24 @@ fn what_does_not_fit_is_refused() {
         "{error}"
     );
 }
+
+/// An estimate of the gradient that is a little below the true one is no reason to give up.
+#[test]
+fn damped_problems_in_single_precision_go_on() {
+    let n = 2000;
+    let mut triplets = Triplets::new(n - 1, n).unwrap();
+    for row in 0..n - 1 {
+        triplets.push(row, row, -1.0f32).unwrap();
+        triplets.push(row, row + 1, 1.0).unwrap();
+    }
+    let a = Csr::from_triplets(&triplets).unwrap();
+    for seed in 0..3 {
+        let b = Vector::<f32>::random_normal([n - 1], seed);
+        for damping in [0.005, 0.01, 0.015] {
+            for method in both(damping) {
+                let solution = method.solve(&a, &b, Options::default()).unwrap();
+                assert!(solution.converged(), "{method:?}: {solution:?}");
+            }
+        }
+    }
+}

@@ -313,3 +313,29 @@ fn rounds_that_issue_to_another_runtime_are_issued() {
     });
     assert_eq!(other.into_inner().to_vec().unwrap(), [10.0; 3]);
 }
+
+/// Between rounds the program alone holds the state, also behind a round that has asked for a value.
+#[test]
+fn rounds_keep_no_handles() {
+    let mut x = Vector::<f64>::ones([50]);
+    let mut rounds = Rounds::new();
+    for _ in 0..6 {
+        let runtime = x.runtime().clone();
+        rounds
+            .run(&mut x, |x| {
+                *x = &*x * 0.5;
+                x.sum().get().map(drop)
+            })
+            .unwrap();
+        assert!(runtime.is_unique(x.store()));
+        let _pending = &x + 1.0;
+        rounds
+            .run(&mut x, |x| {
+                *x = &*x * 2.0;
+                Ok::<_, Error>(())
+            })
+            .unwrap();
+        runtime.flush();
+        assert!(runtime.is_unique(x.store()));
+    }
+}

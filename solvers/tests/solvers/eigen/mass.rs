@@ -252,3 +252,16 @@ fn what_is_refused() {
     let eigen = eigsh_with_inverse(&grid, &rough, 0.0, 3, &options).unwrap();
     assert!(!eigen.converged());
 }
+
+/// A large sigma times a small mass is not large beside the stiffness.
+#[test]
+fn masses_far_below_one() {
+    let k = gallery::poisson1d::<f64>(100).unwrap().scale(10.0);
+    let mass = Csr::<f64>::identity(100).unwrap().scale(1e-26);
+    let eigen = eigsh_near(&k, 1e27, 3, &with_mass(&mass, Which::default())).unwrap();
+    assert!(eigen.converged(), "{eigen:?}");
+    let expected = [9.64e26, 1.018e27, 1.073e27];
+    for (value, expected) in eigen.values.iter().zip(expected) {
+        assert!((value / expected - 1.0).abs() < 2e-3, "{:?}", eigen.values);
+    }
+}
