@@ -13,8 +13,8 @@ pub(crate) const ABOUT: About = About {
            c = 0.5497004779. A step is one of the leapfrog method with dt = 0.01: half a step of the \
            velocities, one of the places, half a step of the velocities with the new forces. The \
            result is the 3 x N array of the places.\n\n\
-           Checked: the momentum stays 0, the energy of 6 bodies or more changes by less than a hundredth: by up to 0.0023 \
-           at about 50 steps, when the cloud has fallen together and the steps are coarsest for it.",
+           Checked: the momentum stays 0, the energy of 6 bodies or more changes by less than a \
+           hundredth: by up to 0.0023 at about 50 steps, when the cloud has fallen together and the steps are coarsest for it.",
     size: (1000, 2, "bodies"),
     steps: 40,
     choices: &[],

@@ -587,7 +587,7 @@ fn columns_that_are_nearly_dependent_count() {
     for (value, expected) in values.iter().zip(expected) {
         assert!((value / expected - 1.0).abs() < 0.01, "{values:?}");
     }
-    assert_eq!(a.matrix_rank().unwrap(), 3);
+    assert_eq!(a.matrix_rank().unwrap().get().unwrap(), 3);
     let x = Vector::from_vec(vec![-2.0, 3.0, 1.0]);
     let found = a.lstsq(&a.matvec(&x)).unwrap();
     let apart = (found - &x).norm_inf().get().unwrap();
@@ -605,7 +605,7 @@ fn columns_that_are_nearly_dependent_count() {
     assert!((q.matmul(&r) - &z).norm_inf().get().unwrap() < 1e-13);
     let unit = Array::eye(5);
     assert!((q.conj().t().matmul(&q) - unit).norm_inf().get().unwrap() < 1e-13);
-    assert_eq!(z.matrix_rank().unwrap(), 3);
+    assert_eq!(z.matrix_rank().unwrap().get().unwrap(), 3);
 }
 
 #[test]
@@ -640,6 +640,36 @@ fn systems_with_columns_of_very_different_size() {
         .to_vec()
         .unwrap();
     assert!((found[0] * 1e160 - 1.0).abs() + (found[1] * 1e-160 - 1.0).abs() < 1e-14);
+    let of = |numbers: &[f64]| {
+        let n = numbers.len().isqrt();
+        Array::from_shape_vec([n, n], numbers.to_vec()).unwrap()
+    };
+    let det = of(&[1e200, 1e200, 0.0, 1e-200])
+        .det()
+        .unwrap()
+        .get()
+        .unwrap();
+    assert!((det - 1.0).abs() < 1e-13, "{det}");
+    let rows = of(&[
+        1.0, 1.0, 1.0, 1e-310, 2e-310, 3e-310, 2e-310, 1e-310, 7e-310,
+    ]);
+    let x = rows
+        .solve(&Vector::from_vec(vec![3.0, 6e-310, 10e-310]))
+        .unwrap();
+    assert!((x - 1.0).norm_inf().get().unwrap() < 1e-12);
+    let lower = of(&[1.0, 0.0, 1e200, 1e-200]);
+    let x = lower
+        .solve_lower(&Vector::from_vec(vec![0.0, 1.0]))
+        .unwrap();
+    assert_eq!(x.to_vec().unwrap(), [0.0, 1e200]);
+    let upper = of(&[1e-140, 1e140, 0.0, 1.0]);
+    let x = upper.solve(&Vector::from_vec(vec![1e200, 1e60])).unwrap();
+    assert_eq!(x.to_vec().unwrap(), [0.0, 1e60]);
+    let one = Array::from_shape_vec([1, 1], vec![Complex::new(4.0, 4.0)]).unwrap();
+    assert_eq!(
+        one.cholesky().unwrap().to_vec().unwrap(),
+        [Complex::from(2.0)]
+    );
     let small = diagonal(1e-310, 1.0);
     let det = small.det().unwrap().get().unwrap();
     assert!((det / 1e-310 - 1.0).abs() < 1e-13, "{det:e}");

@@ -185,7 +185,8 @@ pub(super) struct EigsArguments {
     /// The relative tolerance of an eigenvalue's residual [default: the rounding error]
     #[arg(long, default_value = "0", hide_default_value = true, value_parser = tolerance, allow_hyphen_values = true)]
     pub(super) tol: f64,
-    /// The most basis vectors, at least K + 1 and above it where the matrix is not Hermitian [default: 2 K + 1, at least 20]
+    /// The most basis vectors, at least K + 1 and above it where the matrix is not Hermitian
+    /// [default: 2 K + 1, at least 20]
     #[arg(long, value_name = "N", value_parser = every, allow_negative_numbers = true)]
     pub(super) ncv: Option<usize>,
     /// The most restarts [default: ten times the rows, at most 10000]

@@ -109,8 +109,8 @@ enum Bench {
     /// Run programs of `examples/` beside the same ones in NumPy, JAX and numba, and compare
     /// results
     ///
-    /// Prints the mean time of a step of each, medians over the rounds. Needs Python; packages go to an environment under
-    /// `target/peers`.
+    /// Prints the mean time of a step of each, medians over the rounds. Needs Python; packages go
+    /// to an environment under `target/peers`.
     ///
     /// Examples:
     ///   cargo xtask bench examples

@@ -53,13 +53,6 @@ impl<'a> Lines<'a> {
                 return Ok(None);
             }
             self.number += 1;
-            let content = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
-            let content = content.strip_suffix(b"\r").unwrap_or(content);
-            if content.contains(&b'\r') {
-                let what =
-                    "expected lines that end with a line feed, found a carriage return within";
-                return Err(failed(self.path, self.number, what));
-            }
             if self.number > self.format.skip_lines && self.has_numbers()? {
                 break;
             }
@@ -82,6 +75,10 @@ impl<'a> Lines<'a> {
         let text = str::from_utf8(&self.line).map_err(invalid)?;
         let comment = self.format.comments.and_then(|mark| text.find(mark));
         let text = &text[..comment.unwrap_or(text.len())];
+        if text.trim_end_matches(['\n', '\r']).contains('\r') {
+            let what = "expected lines that end with a line feed, found a carriage return within";
+            return Err(failed(self.path, self.number, what));
+        }
         // A blank may be what separates numbers.
         Ok(match self.format.delimiter {
             Some(delimiter) if delimiter.trim().is_empty() => text.trim_end_matches(['\n', '\r']),

@@ -176,9 +176,13 @@ fn angles_and_distances() {
             Scalar::new(-0.0f32).atan2(-1.0f32).get()?,
             -std::f32::consts::PI
         );
-        let (y, x) = ([1e-150, 1e-130, -3e-130], [1e151, 1e155, 4e155]);
-        let far = Vector::from_slice(&y).atan2(&Vector::from_slice(&x));
-        for (found, (y, x)) in far.to_vec()?.into_iter().zip(y.into_iter().zip(x)) {
+        let sides = ([1e-150f64, 1e-130, -3e-130], [1e151, 1e155, 4e155]);
+        let far = Vector::from_slice(&sides.0).atan2(Vector::from_slice(&sides.1));
+        for (found, (y, x)) in far
+            .to_vec()?
+            .into_iter()
+            .zip(sides.0.into_iter().zip(sides.1))
+        {
             assert!(ulps(found, y.atan2(x), f64::EPSILON) <= 2.0, "{y:e} {x:e}");
         }
         type C = Complex<f64>;

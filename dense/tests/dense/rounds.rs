@@ -314,7 +314,8 @@ fn rounds_that_issue_to_another_runtime_are_issued() {
     assert_eq!(other.into_inner().to_vec().unwrap(), [10.0; 3]);
 }
 
-/// Between rounds the program alone holds the state, also behind a round that has asked for a value.
+/// Between rounds the program alone holds the state, also behind a round that has asked for a
+/// value.
 #[test]
 fn rounds_keep_no_handles() {
     let mut x = Vector::<f64>::ones([50]);

@@ -7,8 +7,8 @@
 use super::{block_of, polar_of, radius, unit, word};
 use crate::math::double::{cos, exp, lgamma, log, log1p};
 
-/// The mean from which on probabilities of a Poisson distribution are computed by their distance from
-/// it. Below, what is accepted is what it was.
+/// The mean from which on probabilities of a Poisson distribution are computed by their distance
+/// from it. Below, what is accepted is what it was.
 const LARGE_MEAN: f64 = 1e9;
 
 /// A number with the density `x^(k-1) exp(-x) / gamma(k)`, for a positive `k`: G. Marsaglia and W.

@@ -68,7 +68,8 @@ pub(crate) struct Uses<'a> {
     pub(crate) reads: &'a [u32],
     pub(crate) writes: &'a [u32],
     pub(crate) frees: &'a [u32],
-    /// Of some of the slots that it reads, it uses these blocks: slot, block, whether it is written.
+    /// Of some of the slots that it reads, it uses these blocks: slot, block, whether it is
+    /// written.
     pub(crate) blocks: Vec<(u32, &'a View, bool)>,
     /// The slots of which it uses more than blocks.
     pub(crate) wholes: Vec<u32>,

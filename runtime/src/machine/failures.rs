@@ -17,7 +17,7 @@ use crate::analysis::place;
 use crate::analysis::schedule::{FusedTask, TaskNote};
 use crate::analysis::solve::Slot;
 use crate::error::Error;
-use crate::tasks::argument::Access;
+use crate::tasks::argument::{Access, BodyArg};
 use std::collections::BTreeMap;
 
 /// Something that tasks of a group use, and that could not be had.
@@ -36,14 +36,17 @@ pub(super) enum Way {
     Within,
     /// By the indices of a structure.
     Gathered,
+    /// As what they write.
+    Written,
 }
 
 impl Way {
-    fn is_that_of(self, access: Access) -> bool {
+    fn is_that_of(self, declared: &BodyArg) -> bool {
         match self {
             Self::Any => true,
-            Self::Within => matches!(access, Access::Within { .. }),
-            Self::Gathered => matches!(access, Access::At { .. }),
+            Self::Within => matches!(declared.access, Access::Within { .. }),
+            Self::Gathered => matches!(declared.access, Access::At { .. }),
+            Self::Written => declared.is_written(),
         }
     }
 }
@@ -70,6 +73,15 @@ impl Failure {
         Self {
             slot,
             way: Way::Within,
+            cause,
+        }
+    }
+
+    /// Of tasks that write the slot.
+    pub(super) fn written(slot: u32, cause: Error) -> Self {
+        Self {
+            slot,
+            way: Way::Written,
             cause,
         }
     }
@@ -131,7 +143,7 @@ impl Running<'_, '_> {
             let args = || body.args().iter().zip(self.window.args_of(task));
             let cause = args().find_map(|(declared, arg)| {
                 let is_of = |failure: &&Failure| {
-                    failure.slot == arg.slot && failure.way.is_that_of(declared.access)
+                    failure.slot == arg.slot && failure.way.is_that_of(declared)
                 };
                 let failure = failures.iter().find(is_of);
                 let earlier = blame.failed.get(&arg.slot);

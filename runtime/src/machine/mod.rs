@@ -299,17 +299,15 @@ impl<'c> Running<'_, 'c> {
         }
     }
 
-    /// What a task writes is cut as it runs; tasks that only write, and read nothing of it, are made
-    /// so when they are issued.
+    /// What a task writes is cut as it runs; tasks that only write, and read nothing of it, are
+    /// made so when they are issued.
     fn check_targets(&self, failures: &mut Vec<Failure>) {
         for &slot in &self.task.misplaced {
             let expected = "a store to update that is cut as the rows of the task: those of its \
                             structure, else of the first store that it writes in place";
             let found = "one that is cut in another way on these ranks";
-            failures.push(Failure::of(
-                slot,
-                Error::argument("submit", expected, found),
-            ));
+            let cause = Error::argument("submit", expected, found);
+            failures.push(Failure::written(slot, cause));
         }
     }
 

@@ -166,7 +166,8 @@ impl Pool {
             .saturating_sub(self.in_use())
     }
 
-    /// The elements of a vector as memory, without a copy.
+    /// The elements of a vector as memory, without a copy, unless it has room for more than twice
+    /// as many.
     pub(crate) fn adopt<T: Element>(self: &Arc<Self>, elements: Vec<T>) -> Result<Memory, Error> {
         let bytes = elements.len() * size_of::<T>();
         self.count(bytes).ok_or_else(|| self.out_of_memory(bytes))?;

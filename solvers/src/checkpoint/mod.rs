@@ -227,12 +227,13 @@ fn read_rows<T: Field>(
     n_vectors: usize,
 ) -> Result<(Header, Vec<Vec<T>>), Error> {
     let refuse = |error: io::Error| failure(path, "a checkpoint", &error);
-    let file = File::open(path).map_err(refuse)?;
-    let metadata = file.metadata().map_err(refuse)?;
+    // A pipe would wait for who writes it.
+    let metadata = fs::metadata(path).map_err(refuse)?;
     if !metadata.is_file() {
         return Err(refused(path, "a checkpoint", "no regular file"));
     }
-    let len = metadata.len();
+    let file = File::open(path).map_err(refuse)?;
+    let len = file.metadata().map_err(refuse)?.len();
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let header = Header::read(&mut reader, len)
         .map_err(refuse)?

@@ -206,7 +206,7 @@ pub(super) fn combination(basis: &[Coefficients], coefficients: &[Complex<f64>])
 }
 
 /// x'y.
-fn inner(x: &[Complex<f64>], y: &[Complex<f64>]) -> Complex<f64> {
+pub(super) fn inner(x: &[Complex<f64>], y: &[Complex<f64>]) -> Complex<f64> {
     x.iter().zip(y).map(|(x, y)| x.conj() * y).sum()
 }
 

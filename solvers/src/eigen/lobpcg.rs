@@ -100,8 +100,9 @@ impl<T> fmt::Debug for LobpcgOptions<'_, T> {
 ///
 /// An iteration with `k` vectors costs, for each that has not converged, a product with A, two with
 /// B and an application of the preconditioner, and passes over up to 3 k vectors. It holds X, P, W
-/// and their images, 6 k vectors, with B 9 k, and while it takes new X and P, 4 k more, with B 6 k. The last of the wanted eigenvalues converges the
-/// faster the further off the next one is: one or two vectors more than are needed help.
+/// and their images, 6 k vectors, with B 9 k, and while it takes new X and P, 4 k more, with B 6 k.
+/// The last of the wanted eigenvalues converges the faster the further off the next one is: one or
+/// two vectors more than are needed help.
 ///
 /// An A or B that some of its entries show not to be Hermitian is refused, as
 /// [`cg`](crate::cg()) refuses it; of other operators nothing is known.

@@ -20,6 +20,7 @@ mod general;
 mod lobpcg;
 mod self_adjoint;
 mod singular;
+mod small_svd;
 
 mod krylov_schur;
 mod lanczos;

@@ -2,16 +2,18 @@
 //! smallest.
 //!
 //! They are found as eigenvalues of A'A or A A', whichever is smaller, by Lanczos's method
-//! ([`eigsh`]): each product is one with the operator and one with its adjoint. The images of the
-//! vectors that are found are the vectors on the other side, and their lengths the singular values,
-//! which have more digits than the roots of the eigenvalues. SciPy's `svds` does the same by
-//! default.
+//! ([`eigsh`]): each product is one with the operator and one with its adjoint. The singular value
+//! decomposition of the images of the vectors that are found gives both sides, and singular values
+//! with more digits than the roots of the eigenvalues. SciPy's `svds` does the same by default.
 
-use super::block::{Products, norms, residuals, without};
+use super::block::{Products, norms, residuals, sums_of_multiples, without};
+use super::gram_schmidt::orthogonalise;
+use super::small_svd::{SmallSvd, small_svd};
 use super::{EigshOptions, eigsh, scale};
 use crate::operator::LinearOperator;
 use crate::powers::times_power_of;
 use crate::solution::StopReason;
+use num_complex::Complex;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::{Error, Runtime};
@@ -160,9 +162,10 @@ impl<T: Field> Gram<'_, T> {
         }
     }
 
-    /// The lengths of the images of some orthonormal vectors, in descending order, the vectors, and
-    /// the images divided by them; where rounding is all that there is of an image, a vector that
-    /// is orthogonal to the others.
+    /// The singular values of the operator on the space of some orthonormal vectors, in descending
+    /// order, with the vectors on both sides: those of R, where Q R are the images. Where rounding
+    /// is all that is left of an image beside the others, a vector of Q is any that is orthogonal
+    /// to those.
     fn both_sides(&self, found: &[Vector<T>]) -> Result<Sides<T>, Error> {
         let images = found.iter().map(|x| self.there(x));
         let images = images.collect::<Result<Vec<_>, Error>>()?;
@@ -170,17 +173,35 @@ impl<T: Field> Gram<'_, T> {
         let mut order: Vec<usize> = (0..found.len()).collect();
         order.sort_by(|&i, &j| lengths[j].total_cmp(&lengths[i]));
         let longest = order.first().map_or(0.0, |&first| lengths[first]);
-        // However long the vectors: their elements are rounded beside their size.
-        let rounding = 100.0 * longest * T::Real::EPSILON.to_f64();
+        let rounding = 4.0 * longest * T::Real::EPSILON.to_f64();
         let mut far: Vec<Vector<T>> = Vec::with_capacity(order.len());
-        for &i in &order {
-            far.push(match lengths[i] > rounding {
-                true => &images[i] / T::from_f64(lengths[i]),
+        let mut columns = Vec::with_capacity(order.len());
+        for (place, &i) in order.iter().enumerate() {
+            let (rest, norm, mut column) = match far.is_empty() {
+                true => (images[i].clone(), lengths[i], Vec::new()),
+                false => {
+                    let found = orthogonalise(&far, images[i].clone(), None)?;
+                    (found.rest, found.norm, found.products)
+                }
+            };
+            column.resize(order.len(), Complex::ZERO);
+            far.push(match norm > rounding {
+                true => {
+                    column[place] = Complex::from(norm);
+                    rest / T::from_f64(norm)
+                }
                 false => orthogonal(&images[i], &far)?,
             });
+            columns.push(column);
         }
-        let near = order.iter().map(|&i| found[i].clone()).collect();
-        Ok((order.iter().map(|&i| lengths[i]).collect(), near, far))
+        let SmallSvd {
+            values,
+            left,
+            right,
+        } = small_svd(columns);
+        let near: Vec<Vector<T>> = order.iter().map(|&i| found[i].clone()).collect();
+        let near = sums_of_multiples(&near, &right);
+        Ok((values, near, sums_of_multiples(&far, &left)))
     }
 }
 

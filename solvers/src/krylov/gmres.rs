@@ -160,6 +160,9 @@ pub(super) async fn next_cycle<T: Field>(
         Judgement::Iterate => (stopping.residual(x)?, false),
     };
     let norm = norm_of(&r).await?;
+    if norm == 0.0 {
+        return Err(stopping.verify(x).await?);
+    }
     let next = Begin::new(stopping, (r, norm), is_left).await?;
     // A cycle that changes next to nothing is followed by its like. On the left the true residual
     // may grow meanwhile.

@@ -89,7 +89,8 @@ pub(super) async fn iterate<T: Field>(
         // r is not 0, so M^-1 is not positive definite.
         return Err(StopReason::IndefinitePreconditioner.into());
     }
-    let mut scale = norm.get()?.to_f64().sqrt() / gamma;
+    let first = norm.get()?.to_f64().sqrt();
+    let mut scale = first / gamma;
     let mut lanczos = Rotations::new(gamma);
     let mut nearest: Option<Nearest<T>> = None;
     // An untrue claim: the norm that is minimised, and the true one.
@@ -131,7 +132,16 @@ pub(super) async fn iterate<T: Field>(
         let norm = scale * lanczos.eta.abs();
         match stopping.check(x, norm).await {
             // A claim in the norm of the preconditioner: it goes on, with a better scale.
-            Err(End::Restart(residual)) if is_preconditioned && norm > 0.0 => {
+            // Nothing is left of what is minimised: what is left of the residual is rounding,
+            // unless much of it went.
+            Err(End::Restart(residual)) if is_preconditioned && norm == 0.0 => {
+                let left = norm_of(&residual).await?;
+                return Err(match left < 0.5 * first {
+                    true => End::Restart(residual),
+                    false => StopReason::Stagnation.into(),
+                });
+            }
+            Err(End::Restart(residual)) if is_preconditioned => {
                 let now = [lanczos.eta.abs(), norm_of(&residual).await?];
                 let before = claimed.get_or_insert(now);
                 if now[0] <= 0.5 * before[0] {

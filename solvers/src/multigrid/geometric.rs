@@ -8,6 +8,7 @@ use super::galerkin::galerkin;
 use super::grid::{Grid, Prolongation, Restriction};
 use super::options::CycleOptions;
 use super::smoother::Relaxation;
+use super::square::square;
 use super::stencil::{Stencil, couplings};
 use super::transfers::GridTransfer;
 use crate::powers::times_power_of_entries;
@@ -161,12 +162,10 @@ impl<T: Field> GridSetup<T> {
     /// there, or new ones.
     pub(super) fn hierarchy(&mut self, a: &Csr<T>, power: i32) -> Result<Hierarchy<T>, Error> {
         self.power = power;
-        if self.stencil.is_some() {
-            let ends = ends(a, &self.grid)?;
-            if ends != self.grid.ends {
-                self.grid.ends = ends;
-                self.steps.clear();
-            }
+        let ends = ends(a, &self.grid)?;
+        if ends != self.grid.ends {
+            self.grid.ends = ends;
+            self.steps.clear();
         }
         let cycle = &self.options.cycle;
         let (smoother, coarsest_rows, most) = (cycle.smoother, cycle.coarsest, cycle.max_levels);
@@ -175,7 +174,8 @@ impl<T: Field> GridSetup<T> {
         let (mut a, mut grid, mut stencil) = (a.clone(), self.grid.clone(), self.stencil);
         let relaxation = |a: &Csr<T>, grid: &Grid, stencil: Option<Stencil>| {
             let colours = stencil.map(|stencil| Colours::new(grid, stencil));
-            Relaxation::new(a, smoother, Some(best_weight(grid)), None, colours.as_ref())
+            let omega = safe_weight(a, best_weight(grid))?;
+            Relaxation::new(a, smoother, omega, None, colours.as_ref())
         };
         while levels.len() + 1 < most
             && a.n_rows() > coarsest_rows
@@ -299,6 +299,31 @@ impl<T> Step<T> {
 fn best_weight(grid: &Grid) -> f64 {
     let axes = grid.extended().into_iter().filter(|&is| is).count().max(1);
     (2 * axes) as f64 / (2 * axes + 1) as f64
+}
+
+/// This weight of Jacobi steps, if no row of D^-1 A has entries whose absolute values sum to more
+/// than 2, as those of diagonally dominant matrices: then no eigenvalue is larger. None else: the
+/// largest one is asked for, beside which the weight might be too large.
+fn safe_weight<T: Field>(a: &Csr<T>, weight: f64) -> Result<Option<f64>, Error> {
+    let largest = || {
+        let own = a.own_rows()?;
+        let (rows, first) = (own.as_rows(), own.rows().start);
+        let size = |value: T| square(value).sqrt();
+        let mut largest: f64 = 0.0;
+        for row in 0..rows.len() {
+            let sum: f64 = rows.values(row).iter().map(|&value| size(value)).sum();
+            let place = rows.columns(row).binary_search(&((first + row) as u32));
+            let diagonal = place.map_or(0.0, |place| size(rows.values(row)[place]));
+            largest = largest.max(sum / diagonal);
+        }
+        a.runtime().all_gather(&[largest])
+    };
+    let of_ranks = a.runtime().eager_task("weights", &[], largest)?;
+    let is_safe = of_ranks
+        .iter()
+        .flatten()
+        .all(|&largest| largest <= 2.0 + 1e-6);
+    Ok(is_safe.then_some(weight))
 }
 
 /// See [`Coarsening::Strong`].

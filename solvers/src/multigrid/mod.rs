@@ -179,8 +179,8 @@ impl<T: Field> Multigrid<T> {
     /// # Errors
     ///
     /// If the matrix is not square, an entry is infinite or not a number, a vector is not finite or
-    /// has another length, an option is out of range, or the matrix of the last level is singular to rounding
-    /// alone.
+    /// has another length, an option is out of range, or the matrix of the last level is singular
+    /// to rounding alone.
     pub fn aggregated_with(
         a: &Csr<T>,
         near_nullspace: &[Vector<T>],

@@ -58,7 +58,7 @@ fn error_constant(order: usize) -> f64 {
 impl<'a, T: Field, const D: usize> Bdf<'a, T, D> {
     pub(super) fn new(
         jacobian: Jacobian<'a, T, D>,
-        rhs: &Rhs<'_, T, D>,
+        rhs: &mut Rhs<'_, T, D>,
         at: &Progress<T, D>,
         (slope, length): (Array<T, D>, f64),
     ) -> Result<Self, Error> {

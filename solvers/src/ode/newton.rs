@@ -5,12 +5,12 @@ use super::progress::Progress;
 use super::rhs::{Rhs, norm, real};
 use crate::krylov::gmres_with;
 use crate::operator::LinearOperator;
-use crate::preconditioners::{Direct, Preconditioner, is_singular, splu};
+use crate::preconditioners::{Direct, HAS_FACTORS, Preconditioner, is_singular, splu};
 use crate::solution::Options;
 use sparsefuse_dense::{Array, Scalar, Vector};
 use sparsefuse_kernels::{Field, Numeric, Real};
 use sparsefuse_runtime::{Error, Runtime, Shape};
-use sparsefuse_sparse::Csr;
+use sparsefuse_sparse::{Csr, Triplets};
 use std::cell::RefCell;
 
 const OP: &str = "solve_ivp";
@@ -19,6 +19,11 @@ const OP: &str = "solve_ivp";
 /// error about this many times as small.
 const TOLERANCE: f64 = 1e-3;
 
+/// Elements of a state up to which differences make a whole Jacobian, one evaluation for each: by
+/// products with it alone GMRES ends where rounding of the differences, times c, is as large as the
+/// tolerance, and so steps of stiff systems would stay short.
+const SMALL: usize = 100;
+
 /// A second change that is this part of the tolerance or less ends the rounds. SciPy's `BDF` has no
 /// such rule, and fails where changes are rounding alone and do not fall.
 const ROUNDING: f64 = 0.1;
@@ -26,6 +31,8 @@ const ROUNDING: f64 = 0.1;
 /// The method with the Jacobian and the factors that serve until it converges too slowly.
 pub(super) struct Newton<'a, T, const D: usize> {
     jacobian: Jacobian<'a, T, D>,
+    /// Whether one by differences is a matrix: that of a small state is made column by column.
+    is_small: bool,
     /// The last one, where it is a matrix, and the identity beside it.
     matrix: Option<(Csr<T>, Csr<T>)>,
     /// Whether it was taken in the present step.
@@ -54,12 +61,13 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
 
     pub(super) fn new(
         jacobian: Jacobian<'a, T, D>,
-        rhs: &Rhs<'_, T, D>,
+        rhs: &mut Rhs<'_, T, D>,
         at: &Progress<T, D>,
     ) -> Result<Self, Error> {
         let epsilon = T::Real::EPSILON.to_f64();
         let mut newton = Self {
             jacobian,
+            is_small: HAS_FACTORS && at.y.len() <= SMALL,
             matrix: None,
             is_present: false,
             factors: None,
@@ -67,7 +75,7 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
             factorisations: 0,
             tolerance: (10.0 * epsilon / rhs.rtol).max(rhs.rtol.sqrt().min(0.03)),
         };
-        if !newton.look(at.t, &at.y)? && !matches!(newton.jacobian, Jacobian::Differences) {
+        if !newton.look(rhs, at.t, &at.y)? && !matches!(newton.jacobian, Jacobian::Differences) {
             let expected = "a Jacobian that is finite at the begin";
             return Err(Error::argument(OP, expected, "one that is not"));
         }
@@ -90,8 +98,9 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
 
     /// Takes the Jacobian at this state; whether it is another one than before. One that is not
     /// finite, as of a state that was predicted far away, is not taken.
-    fn look(&mut self, t: f64, y: &Array<T, D>) -> Result<bool, Error> {
+    fn look(&mut self, rhs: &mut Rhs<'_, T, D>, t: f64, y: &Array<T, D>) -> Result<bool, Error> {
         let matrix = match &mut self.jacobian {
+            Jacobian::Differences if self.is_small => of_differences(rhs, t, y)?,
             Jacobian::Differences => return Ok(false),
             Jacobian::Constant(_) if self.matrix.is_some() => return Ok(false),
             Jacobian::Constant(matrix) => matrix.clone(),
@@ -128,7 +137,7 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
                 false => Solved::Failed,
             };
             let is_converged = matches!(solved, Solved::Converged { .. });
-            if is_converged || self.is_present || !self.look(t, predicted)? {
+            if is_converged || self.is_present || !self.look(rhs, t, predicted)? {
                 return Ok(solved);
             }
             self.is_present = true;
@@ -247,6 +256,44 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
         };
         x.reshape(shape).map(Some)
     }
+}
+
+/// The Jacobian of a small state, column by column: differences of slopes, where one element is
+/// another. Each step is by half of the digits of the element, or of what counts of it, as SciPy's.
+fn of_differences<T: Field, const D: usize>(
+    rhs: &mut Rhs<'_, T, D>,
+    t: f64,
+    y: &Array<T, D>,
+) -> Result<Csr<T>, Error> {
+    let n = y.len();
+    let slope = rhs.slope(t, y)?.to_vec()?;
+    let state = y.to_vec()?;
+    let half = T::Real::EPSILON.to_f64().sqrt();
+    let mut triplets = Triplets::new(n, n)?;
+    for column in 0..n {
+        let mut near = state.clone();
+        let (re, im) = state[column].parts();
+        let size = re.hypot(im).max(rhs.atol).max(f64::MIN_POSITIVE);
+        near[column] = state[column] + T::from_f64(half * size);
+        // What the step is after rounding.
+        let step = near[column] - state[column];
+        let near = y
+            .runtime()
+            .enter(|| Array::from_shape_vec(y.shape(), near))?;
+        for (row, (after, before)) in rhs
+            .slope(t, &near)?
+            .to_vec()?
+            .iter()
+            .zip(&slope)
+            .enumerate()
+        {
+            let element = (*after - *before).over(step);
+            if element != T::ZERO {
+                triplets.push(row, column, element)?;
+            }
+        }
+    }
+    y.runtime().enter(|| Csr::from_triplets(&triplets))
 }
 
 /// The matrix I - c J as an operator, where J x is the difference of two slopes.

@@ -50,8 +50,11 @@ pub enum Output<'a> {
 /// of the state, both as vectors in row-major order.
 #[derive(Default)]
 pub enum Jacobian<'a, T, const D: usize> {
-    /// Nothing: the systems with I - c J are solved by GMRES, for which differences of slopes make
-    /// products with J, one evaluation each.
+    /// Nothing. Of a state of up to 100 elements differences of slopes make it, one evaluation for
+    /// each element, and the systems with I - c J are solved by complete factors as below (not
+    /// without the feature `direct`). Those of larger states are solved by GMRES, for which a
+    /// difference of slopes is each product with J; where c J is large, rounding of differences
+    /// keeps the steps short.
     #[default]
     Differences,
     /// It is this matrix, always. The systems are solved by complete factors

@@ -24,6 +24,9 @@ use std::sync::Arc;
 
 const OP: &str = "direct";
 
+/// Whether there are complete factorisations.
+pub(crate) const HAS_FACTORS: bool = true;
+
 /// The factors of a square matrix. What is compiled for every element type only widens and narrows.
 pub(super) struct Complete<T> {
     factors: Precision,

@@ -28,8 +28,9 @@ const SHIFTS: i32 = 24;
 /// section 11.5.8. For Hermitian matrices of symmetric structure, of which the upper triangle is
 /// read. Where a pivot is not positive, the factorisation is tried again with A + alpha diag(A),
 /// alpha = 0.001, 0.002, 0.004, … (Manteuffel, 1980); [`Ic0::shift`] tells the alpha that it took.
-/// With a positive diagonal some alpha is large enough, up to 8389 where no entry is larger than the
-/// root of the product of the diagonal entries in its row and column, as those of a definite matrix.
+/// With a positive diagonal some alpha is large enough, up to 8389 where no entry is larger than
+/// the root of the product of the diagonal entries in its row and column, as those of a definite
+/// matrix.
 ///
 /// Holds L and D L^H, so that both sweeps go through rows: a copy of the matrix and the inverse of
 /// D. An application costs about as much as two products. On several ranks it is the factorisation

@@ -25,7 +25,8 @@ const TASK: &str = "iluk";
 /// Linear Systems*, 2nd edition, Algorithm 10.6). k = 0 is [`Ilu0`](super::Ilu0). The structure is
 /// found once; new values cost a factorisation on it, also those of a matrix of another structure
 /// whose entries all have a place in it. Holds the entries of L and U, their columns once
-/// more, and the inverse of U's diagonal; an application costs about as much as two products with as many entries.
+/// more, and the inverse of U's diagonal; an application costs about as much as two products with
+/// as many entries.
 ///
 /// On several ranks it is the factorisation of one: the ranks factor, and solve, one after the
 /// other. While the structure is found a rank holds that of U of all ranks before it.

@@ -50,7 +50,7 @@ pub use polynomial::{Polynomial, PolynomialOptions};
 pub use schwarz::{AdditiveSchwarz, BlockSolve, SchwarzOptions};
 pub use sor::{Sor, SorOptions, SorOrder, SorSweep};
 
-pub(crate) use complete::is_singular;
+pub(crate) use complete::{HAS_FACTORS, is_singular};
 
 /// An operator that approximates the inverse of a matrix: `apply` is z = M^-1 r.
 ///

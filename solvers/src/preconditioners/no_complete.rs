@@ -7,6 +7,9 @@ use sparsefuse_sparse::LocalRows;
 use std::convert::Infallible;
 use std::marker::PhantomData;
 
+/// Whether there are complete factorisations.
+pub(crate) const HAS_FACTORS: bool = false;
+
 /// The factors of a square matrix: a type without values.
 pub(super) struct Complete<T> {
     none: Infallible,

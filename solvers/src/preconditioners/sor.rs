@@ -257,7 +257,8 @@ impl<T: Field> Relaxation<T> {
 impl<T: Field> Sequential<T> {
     fn new(a: &Csr<T>, options: SorOptions) -> Result<Self, Error> {
         let layout = a.row_layout()?;
-        let (rows, diagonal) = divided(a, &layout, options.omega)?;
+        let most = middle(options.omega, options.sweep == SorSweep::Symmetric);
+        let (rows, diagonal) = divided(a, &layout, (options.omega, most))?;
         let make = |triangle| TriangularSolve::of_rows(&layout, &rows, triangle, Diagonal::Stored);
         let has_lower = options.sweep != SorSweep::Backward;
         let has_upper = options.sweep != SorSweep::Forward;
@@ -272,7 +273,8 @@ impl<T: Field> Sequential<T> {
 
     /// Takes the values of a matrix that is like the one these are of.
     fn update(&mut self, a: &Csr<T>, omega: f64) -> Result<(), Error> {
-        let (rows, diagonal) = divided(a, &a.row_layout()?, omega)?;
+        let most = middle(omega, self.lower.is_some() && self.upper.is_some());
+        let (rows, diagonal) = divided(a, &a.row_layout()?, (omega, most))?;
         // Both refuse the same diagonal entries, so it is the first that does.
         for triangle in [&mut self.lower, &mut self.upper].into_iter().flatten() {
             triangle.update_rows(&rows)?;
@@ -283,7 +285,7 @@ impl<T: Field> Sequential<T> {
 
     fn set_middle(&mut self, mut diagonal: Vec<T>, omega: f64) {
         if self.lower.is_some() && self.upper.is_some() {
-            let factor = T::from_f64((2.0 - omega) / omega);
+            let factor = T::from_f64(middle(omega, true));
             diagonal
                 .iter_mut()
                 .for_each(|entry| *entry = factor * *entry);
@@ -313,17 +315,30 @@ impl<T: Field> Sequential<T> {
     }
 }
 
-/// This rank's rows with diagonal entries that are divided by omega; and what these were, 0 where
+/// What the middle of a symmetric sweep is over the diagonal; 1 where there is none.
+fn middle(omega: f64, is_symmetric: bool) -> f64 {
+    if is_symmetric {
+        (2.0 - omega) / omega
+    } else {
+        1.0
+    }
+}
+
+/// This rank's rows with diagonal entries that are divided by omega, and neither these nor `most`
+/// times the entries are out of range; and what these were, 0 where
 /// none is stored.
 fn divided<T: Field>(
     a: &Csr<T>,
     layout: &RowLayout,
-    omega: f64,
+    (omega, most): (f64, f64),
 ) -> Result<(LocalRows<T>, Vec<T>), Error> {
     let (_, mut rows) = a.local_rows()?;
     let LocalRows { pos, crd, vals } = &mut rows;
-    // The middle of a symmetric sweep is at most that many times as large.
-    let most = T::from_f64(2.0 / omega);
+    let most = T::from_f64(most);
+    let is_finite = |x: T| {
+        let (re, im) = x.parts();
+        re.is_finite() && im.is_finite()
+    };
     let mut divide = |(number, row): (usize, usize)| {
         let entries = pos[number] as usize..pos[number + 1] as usize;
         let Ok(place) = crd[entries.clone()].binary_search(&(row as u32)) else {
@@ -332,8 +347,7 @@ fn divided<T: Field>(
         let entry = &mut vals[entries.start + place];
         let before = *entry;
         *entry = before.over(T::from_f64(omega));
-        let (re, im) = (most * before).parts();
-        if re.is_finite() && im.is_finite() {
+        if is_finite(*entry) && is_finite(most * before) || !is_finite(before) {
             return Ok(before);
         }
         let expected = format!("a diagonal entry in row {row} that can be divided by {omega}");
@@ -448,6 +462,10 @@ impl<T: Field> LinearOperator<T> for Sor<T> {
 
     fn runtime(&self) -> Option<&Runtime> {
         Some(self.a.runtime())
+    }
+
+    fn is_repeatable(&self) -> bool {
+        matches!(self.relaxation, Relaxation::Multicolor { .. })
     }
 
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {

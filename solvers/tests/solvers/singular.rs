@@ -215,3 +215,51 @@ fn long_matrices_in_single_precision() {
         assert!(apart < 1e-4 * found.values[0] as f32, "{k}: {apart}");
     }
 }
+
+/// Several small singular values, and some that are 0, have orthogonal vectors on both sides.
+#[test]
+fn small_singular_values_have_orthogonal_vectors() {
+    let n = 20;
+    for (small, limit) in [([1e-6, 0.5e-6, 0.3e-6], 1e-9), ([0.0, 0.0, 1e-6], 1e-9)] {
+        let values: Vec<f64> = (0..n)
+            .map(|k| match k < 3 {
+                true => small[k],
+                false => 1.0 + k as f64 / n as f64,
+            })
+            .collect();
+        // Two reflections of a diagonal matrix.
+        let reflection = |seed: u64| {
+            let v = Vector::<f64>::random_normal([n], seed);
+            let v = &v / v.norm2().get().unwrap();
+            let v = v.to_vec().unwrap();
+            move |i: usize, j: usize| f64::from(u8::from(i == j)) - 2.0 * v[i] * v[j]
+        };
+        let (q, p) = (reflection(1), reflection(2));
+        let mut triplets = Triplets::new(n, n).unwrap();
+        for i in 0..n {
+            for j in 0..n {
+                let terms = (0..n).map(|k| q(i, k) * values[k] * p(k, j));
+                triplets.push(i, j, terms.sum::<f64>()).unwrap();
+            }
+        }
+        let a = Csr::from_triplets(&triplets).unwrap();
+        let options = EigshOptions {
+            which: Which::Smallest,
+            ..EigshOptions::default()
+        };
+        let found = svds(&a, 3, &options).unwrap();
+        for side in [&found.left, &found.right] {
+            for i in 0..3 {
+                for j in 0..=i {
+                    let product = side[i].dot(&side[j]).get().unwrap();
+                    let expected = f64::from(u8::from(i == j));
+                    assert!((product - expected).abs() < limit, "{i} {j}: {product}");
+                }
+            }
+        }
+        for k in 0..3 {
+            let image = a.matvec(&found.right[k]) - &found.left[k] * found.values[k];
+            assert!(image.norm2().get().unwrap() < 1e-13);
+        }
+    }
+}

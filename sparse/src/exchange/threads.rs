@@ -24,7 +24,8 @@ impl Threads {
     /// Those of the rank that runs a host task. To be called by its function itself.
     #[must_use]
     pub fn of_host(args: &HostArgs<'_>) -> Self {
-        // One where other tasks run beside it; and what says that it divides its work is soon alone.
+        // One where other tasks run beside it; and what says that it divides its work is soon
+        // alone.
         Self::own(args.workers().count())
     }
 

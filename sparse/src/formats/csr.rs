@@ -98,8 +98,8 @@ impl<T: Numeric> Csr<T> {
         stores.map(Self::of_stores)
     }
 
-    /// As [`Csr::from_triplets`], which are not needed any more: their memory goes before that of the
-    /// matrix is full.
+    /// As [`Csr::from_triplets`], which are not needed any more: their memory goes before that of
+    /// the matrix is full.
     pub(crate) fn from_whole_triplets(triplets: Triplets<T>) -> Result<Self, Error> {
         let stores = || triplets::stores(Cow::Owned(triplets));
         let stores = Runtime::current().eager_task(ASSEMBLE, &[], stores);

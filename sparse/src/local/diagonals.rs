@@ -10,6 +10,9 @@ use sparsefuse_kernels::Numeric;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Elements that one thread goes through at a time.
+const PART: usize = 1 << 15;
+
 /// Some diagonals of a matrix. The elements of the diagonal `offset` are `a[i, i + offset]`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Diagonals<'a> {
@@ -120,8 +123,9 @@ impl<'a> Diagonals<'a> {
         work: impl Fn(Range<usize>, &mut [E]) + Sync + Send,
     ) {
         let first = rows.start;
-        let before = |number: usize| self.elements_in(&(first..first + number)) as u64;
-        let parts = parallel::parts_of_work(rows.len(), before).into_iter();
+        // Rows have about as many elements as each other.
+        let of_row = (self.elements_in(&rows) / rows.len().max(1)).max(1);
+        let parts = parallel::chunks(rows.len(), PART.div_ceil(of_row)).into_iter();
         let parts: Vec<_> = parts
             .map(|part| first + part.start..first + part.end)
             .collect();

@@ -34,9 +34,9 @@ impl<'a, T: Numeric> Factors<'a, T> {
         columns.map(|&k| self.right.entries(k as usize).len()).sum()
     }
 
-    /// Neighbouring rows of the product that are about as much work as others together. Many entries
-    /// of the left factor are shared out as they are; few may have many products each, so these are
-    /// counted, which for few entries is soon done.
+    /// Neighbouring rows of the product that are about as much work as others together. Many
+    /// entries of the left factor are shared out as they are; few may have many products each, so
+    /// these are counted, which for few entries is soon done.
     pub(crate) fn parts(&self) -> Vec<Range<usize>> {
         let parts = parallel::parts(self.left.pos);
         if parts.len() >= MANY_PARTS || self.right.crd.len() <= self.right.len() {

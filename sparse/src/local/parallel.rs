@@ -185,7 +185,8 @@ pub(crate) fn parts_of_work(n_rows: usize, before: impl Fn(usize) -> u64) -> Vec
 fn parts_by(n_rows: usize, wanted_load: u64, before: impl Fn(usize) -> u64) -> Vec<Range<usize>> {
     // Rows count as entries do, so that many empty ones are shared out too.
     let load = |row: usize| before(row) + row as u64;
-    let mut parts = Vec::with_capacity((load(n_rows) / wanted_load.max(1)) as usize + 1);
+    let n_parts = load(n_rows) / wanted_load.max(1) + 1;
+    let mut parts = Vec::with_capacity(n_rows.min(n_parts as usize));
     let mut start = 0;
     while start < n_rows {
         let wanted = load(start) + wanted_load;

@@ -2,6 +2,7 @@
 
 mod eigen;
 mod factors;
+mod far;
 mod inverse_iteration;
 mod number;
 mod serial;
@@ -71,7 +72,7 @@ impl Method {
             Self::SingularValues | Self::Eigvalsh | Self::Eigvals => Some((0, 1)),
             Self::Eigh | Self::Eig | Self::Qr => Some((n_rows, 1)),
             Self::Svd => Some((n_rows + n_columns, 1)),
-            // These look at each column.
+            // Elimination is as good at any scale.
             Self::Solve
             | Self::Inverse
             | Self::SolveLower
@@ -170,7 +171,10 @@ impl<T: Field, M: Element> Work<T, M> {
             return Err(Error::argument(self.op, "finite elements", found));
         }
         try_collect(elements.iter().enumerate().map(|(at, x)| {
+            let [row, column] = place(at);
             W::of_parts(match is_seen(at) {
+                // Of a Hermitian matrix.
+                true if !sees_all && row == column => (x.parts().0, 0.0),
                 true => x.parts(),
                 false => (0.0, 0.0),
             })

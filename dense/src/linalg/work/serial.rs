@@ -76,8 +76,8 @@ struct Reflections<W> {
 }
 
 /// The reflections that make R of a matrix. faer leaves a column out whose part below R is small
-/// beside the column, by an amount that grows with the rows (16 m eps), and goes on in the same row:
-/// then the reflections are made again, one after the other, of every column.
+/// beside the column, by an amount that grows with the rows (16 m eps), and goes on in the same
+/// row: then the reflections are made again, one after the other, of every column.
 fn reflections<W: Number>(a: MatRef<'_, W>) -> Reflections<W> {
     let (m, n) = (a.nrows(), a.ncols());
     let size = m.min(n);

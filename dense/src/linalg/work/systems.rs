@@ -1,5 +1,6 @@
 //! Linear systems, inverses and determinants, by an LU or a Cholesky factorisation.
 
+use super::far::{self, Triangle};
 use super::number::{Number, exponent, times_power};
 use super::serial::{self, Lu};
 use faer::linalg::cholesky::llt::factor::LltError;
@@ -7,77 +8,51 @@ use faer::linalg::triangular_solve::{
     solve_lower_triangular_in_place, solve_unit_lower_triangular_in_place,
     solve_upper_triangular_in_place,
 };
-use faer::{Mat, MatMut, MatRef, Par};
+use faer::{Mat, MatRef, Par};
 use num_complex::Complex;
 use sparsefuse_runtime::Error;
-use std::f64::consts::LN_2;
 
 pub(super) fn solve<W: Number>(
     op: &'static str,
     a: MatRef<'_, W>,
     b: MatRef<'_, W>,
 ) -> Result<Mat<W>, Error> {
-    let (Lu { factors, places }, exponents) = far_lu(a);
+    let Lu { factors, places } = factored(a);
     check_pivots(op, factors.as_ref())?;
     let mut x = Mat::from_fn(a.nrows(), b.ncols(), |row, column| b[(places[row], column)]);
     solve_unit_lower_triangular_in_place(factors.as_ref(), x.as_mut(), Par::Seq);
-    let x = solved(factors.as_ref(), x, solve_upper_triangular_in_place);
-    Ok(match exponents {
-        None => x,
-        Some(exponents) => times_powers(x.as_ref(), |row, _| -exponents[row]),
-    })
+    Ok(solved(factors.as_ref(), Triangle::Upper, x))
 }
 
-/// The exponents of powers of two that the columns of a matrix are divided by, where the numbers of
-/// some are far from 1: faer multiplies by inverses of pivots, which are infinite for subnormal
-/// ones. Partial pivoting does not see it.
-fn far_columns<W: Number>(a: MatRef<'_, W>) -> Option<Vec<i32>> {
-    let largest = |column: usize| {
-        let numbers = (0..a.nrows()).map(|row| a[(row, column)].complex());
-        let numbers = numbers.filter(|number| *number != Complex::ZERO);
-        numbers.map(exponent).max().unwrap_or(0)
-    };
-    let exponents: Vec<i32> = (0..a.ncols()).map(largest).collect();
-    let is_far = |exponent: &i32| exponent.abs() > FAR;
-    exponents.iter().any(is_far).then_some(exponents)
-}
-
-/// The exponent from which on products of two numbers may be out of range.
-const FAR: i32 = 500;
-
-fn divided<W: Number>(a: MatRef<'_, W>, exponents: &[i32]) -> Mat<W> {
-    times_powers(a, |_, column| -exponents[column])
-}
-
-fn times_powers<W: Number>(a: MatRef<'_, W>, power: impl Fn(usize, usize) -> i32) -> Mat<W> {
-    Mat::from_fn(a.nrows(), a.ncols(), |row, column| {
-        let number = times_power(a[(row, column)].complex(), power(row, column));
-        W::of_parts((number.re, number.im))
-    })
-}
-
-/// The solution of a triangular system. Rows whose pivots have no inverse are multiplied by a power
-/// of two.
-fn solved<W: Number>(
-    a: MatRef<'_, W>,
-    b: Mat<W>,
-    in_place: impl FnOnce(MatRef<'_, W>, MatMut<'_, W>, Par),
-) -> Mat<W> {
-    let mut x = b;
-    if have_inverses(a) {
-        in_place(a, x.as_mut(), Par::Seq);
-        return x;
+fn factored<W: Number>(a: MatRef<'_, W>) -> Lu<W> {
+    if far::is_large(a) {
+        return far::lu(a);
     }
-    let power = |row: usize| -exponent(a[(row, row)].complex());
-    let near = times_powers(a.subrows(0, a.ncols()), |row, _| power(row));
-    let mut x = times_powers(x.as_ref(), |row, _| power(row));
-    in_place(near.as_ref(), x.as_mut(), Par::Seq);
-    x
+    let Lu { factors, places } = serial::lu(a);
+    // Behind a pivot of 0 faer's are not numbers, which are not looked at.
+    let is_singular =
+        (0..a.nrows().min(a.ncols())).any(|row| factors[(row, row)].complex() == Complex::ZERO);
+    match is_singular || far::is_finite(factors.as_ref()) {
+        true => Lu { factors, places },
+        false => far::lu(a),
+    }
 }
 
-/// Whether the inverses of all pivots are surely finite.
-fn have_inverses<W: Number>(a: MatRef<'_, W>) -> bool {
-    (0..a.ncols()).all(|row| exponent(a[(row, row)].complex()) > -1000)
+/// The solution of a triangular system. By faer, unless its quotients by pivots may be out of range
+/// where those of the solution are not.
+fn solved<W: Number>(a: MatRef<'_, W>, triangle: Triangle, b: Mat<W>) -> Mat<W> {
+    if far::has_inverses(a) {
+        let mut x = b.clone();
+        match triangle {
+            Triangle::Lower => solve_lower_triangular_in_place(a, x.as_mut(), Par::Seq),
+            Triangle::Upper => solve_upper_triangular_in_place(a, x.as_mut(), Par::Seq),
+        }
+        if far::is_finite(x.as_ref()) {
+            return x;
+        }
+    }
+    let element = |row: usize, column: usize| a[(row, column)].complex();
+    far::solve(element, triangle, b.as_ref())
 }
 
 pub(super) fn solve_lower<W: Number>(
@@ -85,7 +60,7 @@ pub(super) fn solve_lower<W: Number>(
     a: MatRef<'_, W>,
     b: MatRef<'_, W>,
 ) -> Result<Mat<W>, Error> {
-    solve_triangular(op, a, b, solve_lower_triangular_in_place)
+    solve_triangular(op, a, b, Triangle::Lower)
 }
 
 pub(super) fn solve_upper<W: Number>(
@@ -93,17 +68,17 @@ pub(super) fn solve_upper<W: Number>(
     a: MatRef<'_, W>,
     b: MatRef<'_, W>,
 ) -> Result<Mat<W>, Error> {
-    solve_triangular(op, a, b, solve_upper_triangular_in_place)
+    solve_triangular(op, a, b, Triangle::Upper)
 }
 
 fn solve_triangular<W: Number>(
     op: &'static str,
     a: MatRef<'_, W>,
     b: MatRef<'_, W>,
-    in_place: impl FnOnce(MatRef<'_, W>, MatMut<'_, W>, Par),
+    triangle: Triangle,
 ) -> Result<Mat<W>, Error> {
     check_pivots(op, a)?;
-    Ok(solved(a, b.to_owned(), in_place))
+    Ok(solved(a, triangle, b.to_owned()))
 }
 
 /// Of the factor `a`.
@@ -112,27 +87,22 @@ pub(super) fn solve_cholesky<W: Number>(
     a: MatRef<'_, W>,
     b: MatRef<'_, W>,
 ) -> Result<Mat<W>, Error> {
-    let mut x = solve_lower(op, a, b)?;
-    if have_inverses(a) {
+    let y = solve_lower(op, a, b)?;
+    if far::has_inverses(a) {
+        let mut x = y.clone();
         solve_upper_triangular_in_place(a.adjoint(), x.as_mut(), Par::Seq);
-        return Ok(x);
+        if far::is_finite(x.as_ref()) {
+            return Ok(x);
+        }
     }
-    let upper = a.adjoint().to_owned();
-    Ok(solved(upper.as_ref(), x, solve_upper_triangular_in_place))
+    let adjoint = |row: usize, column: usize| a[(column, row)].complex().conj();
+    Ok(far::solve(adjoint, Triangle::Upper, y.as_ref()))
 }
 
 /// The rows of `u`, and below its diagonal those of `l`; then the places of these rows in `a`.
 pub(super) fn lu<W: Number>(op: &'static str, a: MatRef<'_, W>) -> Result<Mat<W>, Error> {
     let n = a.nrows();
-    let (Lu { factors, places }, exponents) = far_lu(a);
-    let factors = match exponents {
-        None => factors,
-        // Those of U; L is what it is.
-        Some(of) => times_powers(factors.as_ref(), |row, column| match row <= column {
-            true => of[column],
-            false => 0,
-        }),
-    };
+    let Lu { factors, places } = factored(a);
     check_pivots(op, factors.as_ref())?;
     Ok(Mat::from_fn(n + 1, n, |row, column| match row == n {
         true => W::from_real(places[column] as f64),
@@ -148,18 +118,7 @@ pub(super) fn solve_lu<W: Number>(lu: MatRef<'_, W>, b: MatRef<'_, W>) -> Mat<W>
     let place = |row: usize| places[(0, row)].complex().re as usize;
     let mut x = Mat::from_fn(n, b.ncols(), |row, column| b[(place(row), column)]);
     solve_unit_lower_triangular_in_place(factors, x.as_mut(), Par::Seq);
-    solved(factors, x, solve_upper_triangular_in_place)
-}
-
-/// L and U of a matrix whose columns are divided by powers of two, if some are far from 1, and
-/// their exponents.
-fn far_lu<W: Number>(a: MatRef<'_, W>) -> (Lu<W>, Option<Vec<i32>>) {
-    let exponents = far_columns(a);
-    let lu = match &exponents {
-        None => serial::lu(a),
-        Some(exponents) => serial::lu(divided(a, exponents).as_ref()),
-    };
-    (lu, exponents)
+    solved(factors, Triangle::Upper, x)
 }
 
 pub(super) fn inverse<W: Number>(op: &'static str, a: MatRef<'_, W>) -> Result<Mat<W>, Error> {
@@ -167,11 +126,11 @@ pub(super) fn inverse<W: Number>(op: &'static str, a: MatRef<'_, W>) -> Result<M
 }
 
 pub(super) fn determinant<W: Number>(a: MatRef<'_, W>) -> Mat<W> {
-    let (Lu { factors, places }, exponents) = far_lu(a);
+    let Lu { factors, places } = factored(a);
     let odd = is_odd(&places);
     // Products of some pivots may be out of range where that of all is not.
     let mut determinant = Complex::from(if odd { -1.0 } else { 1.0 });
-    let mut power: i32 = exponents.iter().flatten().sum();
+    let mut power = 0;
     for pivot in (0..a.nrows()).map(|row| factors[(row, row)].complex()) {
         if pivot == Complex::ZERO {
             // Behind such a pivot faer's are not numbers.
@@ -190,11 +149,9 @@ pub(super) fn determinant<W: Number>(a: MatRef<'_, W>) -> Mat<W> {
 
 /// What the determinant is over its absolute value, and the logarithm of that.
 pub(super) fn log_determinant<W: Number>(a: MatRef<'_, W>) -> Mat<W> {
-    let (Lu { factors, places }, exponents) = far_lu(a);
+    let Lu { factors, places } = factored(a);
     let odd = is_odd(&places);
-    let mut sign = Complex::from(if odd { -1.0 } else { 1.0 });
-    let power: i32 = exponents.iter().flatten().sum();
-    let mut log = f64::from(power) * LN_2;
+    let (mut sign, mut log) = (Complex::from(if odd { -1.0 } else { 1.0 }), 0.0);
     for pivot in (0..a.nrows()).map(|row| factors[(row, row)].complex()) {
         let size = pivot.norm();
         log += size.ln();

@@ -212,6 +212,7 @@ impl Links for Persistent {
             || channels.borrow_mut().are_done(failures),
         );
         if let Err(cause) = waited {
+            *broken = Some(cause.clone());
             // Those that exchange with this rank would wait for it as long as it is there.
             for &other in &others {
                 let tag = Tag {
@@ -220,9 +221,10 @@ impl Links for Persistent {
                     to: 0,
                     kind: Kind::Left,
                 };
-                job.send(other, tag, Vec::new())?;
+                if job.send(other, tag, Vec::new()).is_err() {
+                    break;
+                }
             }
-            *broken = Some(cause.clone());
             return Err(cause);
         }
         let mut outcome = Ok(());

@@ -1,10 +1,10 @@
 //! Tasks that write stores which may be cut in another way than the tasks are.
 //!
-//! Beside a structure a task runs where that lies, else where the first store lies that it writes in
-//! place: another one may be cut otherwise, and what a rank computes of it belongs to others. So on
-//! several ranks such a store is written by a task of its own, a copy, which runs where the store
-//! is. Where all are cut alike, both are fused, and what is between them is no store. A store that
-//! the task also reads through the same argument has to be cut as the task, which fails else.
+//! Beside a structure a task runs where that lies, else where the first store lies that it writes
+//! in place: another one may be cut otherwise, and what a rank computes of it belongs to others. So
+//! on several ranks such a store is written by a task of its own, a copy, which runs where the
+//! store is. Where all are cut alike, both are fused, and what is between them is no store. A store
+//! that the task also reads through the same argument has to be cut as the task, which fails else.
 
 use super::handle::{StoreHandle, TaskArg};
 use super::{Issuing, Runtime};
@@ -34,7 +34,15 @@ impl Runtime {
         let in_place = || (0..args.len()).filter(is_in_place);
         let first = usize::from(!body.has_ranges());
         let arrays = in_place().filter(is_of(ArgKind::Array)).skip(first);
-        let arrays = arrays.filter(|&number| !body.needs_contents(number));
+        let is_read_beside = |number: usize| {
+            let others = (0..args.len()).filter(|&other| other != number);
+            let is_it = |other: usize| args[other].store.ptr_eq(args[number].store);
+            others
+                .filter(|&other| !body.args()[other].is_written())
+                .any(is_it)
+        };
+        let arrays =
+            arrays.filter(|&number| !body.needs_contents(number) && !is_read_beside(number));
         let several = |&number: &usize| matches!(body.args()[number].access, Access::Elements(_));
         let reduced = in_place().filter(is_of(ArgKind::Reduction)).filter(several);
         arrays.chain(reduced).collect()
@@ -54,13 +62,6 @@ impl Runtime {
         let mut instead = args.to_vec();
         for (&number, store) in elsewhere.iter().zip(&made) {
             instead[number] = store.into();
-            if body.needs_contents(number) {
-                self.submit(
-                    &copy(body.dtype(number)),
-                    &[args[number], store.into()],
-                    &[],
-                )?;
-            }
         }
         self.submit(body, &instead, params)?;
         for (&number, store) in elsewhere.iter().zip(&made) {

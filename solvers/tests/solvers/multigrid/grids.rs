@@ -443,3 +443,62 @@ fn what_does_not_fit_is_refused() {
         "ratio",
     );
 }
+
+/// Bilinear elements on cells three times as wide as high: D^-1 A has eigenvalues of 2.7, for which
+/// the weight of Poisson's problem is too large.
+#[test]
+fn weights_suit_matrices_that_are_not_dominant() {
+    let n = 63;
+    let stiffness = |d: isize| if d == 0 { 2.0 } else { -1.0 };
+    let mass = |d: isize| if d == 0 { 4.0 / 6.0 } else { 1.0 / 6.0 };
+    let ratio: f64 = 3.0;
+    let mut triplets = Triplets::new(n * n, n * n).unwrap();
+    for row in 0..n * n {
+        for (dy, dx) in (-1..=1).flat_map(|dy| (-1..=1).map(move |dx| (dy, dx))) {
+            let (y, x) = ((row / n) as isize + dy, (row % n) as isize + dx);
+            let inside = 0..n as isize;
+            if inside.contains(&y) && inside.contains(&x) {
+                let value = stiffness(dx) * mass(dy) / ratio + mass(dx) * stiffness(dy) * ratio;
+                triplets
+                    .push(row, y as usize * n + x as usize, value)
+                    .unwrap();
+            }
+        }
+    }
+    let a = Csr::<f64>::from_triplets(&triplets).unwrap();
+    let m = Multigrid::on_grid(&a, &[n, n]).unwrap();
+    let b = Vector::random_normal([n * n], 1);
+    let options = Options {
+        preconditioner: Some(&m),
+        ..Options::default()
+    };
+    let solution = sparsefuse_solvers::cg_with(&a, &b, options).unwrap();
+    assert!(solution.converged(), "{:?}", solution.reason);
+    assert!(solution.iterations < 20, "{}", solution.iterations);
+}
+
+/// Rows that reach around the grid sum to 0, so that its ends are no boundary.
+#[test]
+fn periodic_problems_on_grids() {
+    let n = 64;
+    let mut triplets = Triplets::new(n * n, n * n).unwrap();
+    for row in 0..n * n {
+        let (y, x) = (row / n, row % n);
+        triplets.push(row, row, 4.0).unwrap();
+        for (y, x) in [(y + 1, x), (y + n - 1, x), (y, x + 1), (y, x + n - 1)] {
+            triplets.push(row, y % n * n + x % n, -1.0).unwrap();
+        }
+    }
+    let a = Csr::<f64>::from_triplets(&triplets).unwrap();
+    let constant = || sparsefuse_solvers::Nullspace::constant(n * n).unwrap();
+    let a_singular = sparsefuse_solvers::WithNullspace::new(&a, constant()).unwrap();
+    let m = Multigrid::on_grid(&a, &[n, n]).unwrap();
+    let b = Vector::random_normal([n * n], 1);
+    let options = Options {
+        preconditioner: Some(&m),
+        ..Options::default()
+    };
+    let solution = sparsefuse_solvers::cg_with(&a_singular, &b, options).unwrap();
+    assert!(solution.converged(), "{:?}", solution.reason);
+    assert!(solution.iterations < 18, "{}", solution.iterations);
+}
