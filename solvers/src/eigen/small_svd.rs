@@ -12,6 +12,9 @@ use num_complex::Complex;
 /// More sweeps than any matrix needs: they converge quadratically.
 const MAX_SWEEPS: usize = 60;
 
+/// Columns that are this part of the longest one, or less, count as 0.
+const NOTHING: f64 = 1e-100;
+
 /// A `right[i]` = `values[i]` `left[i]`, the values in descending order, both sides orthonormal.
 pub(super) struct SmallSvd {
     pub(super) values: Vec<f64>,
@@ -39,6 +42,13 @@ pub(super) fn small_svd(mut columns: Vec<Coefficients>) -> SmallSvd {
         }
     }
     let lengths: Vec<f64> = columns.iter().map(|column| length(column)).collect();
+    // Rotations make what is rounding beside larger columns smaller and smaller, to where squares
+    // are out of range.
+    let least = lengths.iter().copied().fold(0.0, f64::max) * NOTHING;
+    let lengths: Vec<f64> = lengths
+        .into_iter()
+        .map(|length| if length > least { length } else { 0.0 })
+        .collect();
     let mut order: Vec<usize> = (0..n).collect();
     order.sort_by(|&i, &j| lengths[j].total_cmp(&lengths[i]));
     let mut left: Vec<Coefficients> = Vec::with_capacity(n);

@@ -52,7 +52,11 @@ fn check<T: Field>(a: &Csr<T>, svd: &Singular<T>, expected: &[f64], limit: f64) 
             (a * v - u * value).norm2(),
             (a.rmatvec(u) - v * value).norm2(),
         ];
-        assert!(there.get().unwrap().to_f64() < near && back.get().unwrap().to_f64() < 10.0 * near);
+        let [there, back] = [there, back].map(|norm| norm.get().unwrap().to_f64());
+        assert!(
+            there < near && back < 10.0 * near,
+            "{i}: {there:e} and {back:e}, at most {near:e}"
+        );
         for j in 0..=i {
             let wanted = if i == j { 1.0 } else { 0.0 };
             for product in [u.dot(&svd.left[j]), v.dot(&svd.right[j])] {
