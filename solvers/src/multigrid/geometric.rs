@@ -6,16 +6,16 @@ use super::cycle::{Hierarchy, Level};
 use super::ends::ends;
 use super::galerkin::galerkin;
 use super::grid::{Grid, Prolongation, Restriction};
-use super::options::CycleOptions;
-use super::smoother::Relaxation;
-use super::square::square;
+use super::options::{CycleOptions, Smoother};
+use super::smoother::{Relaxation, largest_eigenvalue};
 use super::stencil::{Stencil, couplings};
 use super::transfers::GridTransfer;
 use crate::powers::times_power_of_entries;
-use sparsefuse_kernels::Field;
+use sparsefuse_kernels::{Field, Real as _};
 use sparsefuse_runtime::{Error, Shape};
-use sparsefuse_sparse::{Csr, eager};
+use sparsefuse_sparse::{Csr, Threads, eager, parallel};
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Along which axes a grid is made coarser.
@@ -174,8 +174,11 @@ impl<T: Field> GridSetup<T> {
         let (mut a, mut grid, mut stencil) = (a.clone(), self.grid.clone(), self.stencil);
         let relaxation = |a: &Csr<T>, grid: &Grid, stencil: Option<Stencil>| {
             let colours = stencil.map(|stencil| Colours::new(grid, stencil));
-            let omega = safe_weight(a, best_weight(grid))?;
-            Relaxation::new(a, smoother, omega, None, colours.as_ref())
+            let omega = match smoother {
+                Smoother::Jacobi { omega: None } => safe_weight(a, best_weight(grid))?,
+                _ => best_weight(grid),
+            };
+            Relaxation::new(a, smoother, Some(omega), None, colours.as_ref())
         };
         while levels.len() + 1 < most
             && a.n_rows() > coarsest_rows
@@ -302,28 +305,38 @@ fn best_weight(grid: &Grid) -> f64 {
 }
 
 /// This weight of Jacobi steps, if no row of D^-1 A has entries whose absolute values sum to more
-/// than 2, as those of diagonally dominant matrices: then no eigenvalue is larger. None else: the
-/// largest one is asked for, beside which the weight might be too large.
-fn safe_weight<T: Field>(a: &Csr<T>, weight: f64) -> Result<Option<f64>, Error> {
+/// than 2, as those of diagonally dominant matrices: then no eigenvalue is larger. Else one that
+/// suits the largest eigenvalue, as far as an estimate tells, where that is less.
+fn safe_weight<T: Field>(a: &Csr<T>, weight: f64) -> Result<f64, Error> {
     let largest = || {
         let own = a.own_rows()?;
         let (rows, first) = (own.as_rows(), own.rows().start);
-        let size = |value: T| square(value).sqrt();
-        let mut largest: f64 = 0.0;
-        for row in 0..rows.len() {
-            let sum: f64 = rows.values(row).iter().map(|&value| size(value)).sum();
-            let place = rows.columns(row).binary_search(&((first + row) as u32));
-            let diagonal = place.map_or(0.0, |place| size(rows.values(row)[place]));
-            largest = largest.max(sum / diagonal);
-        }
+        let size = |value: T| value.magnitude().to_f64();
+        let of_part = |part: Range<usize>| {
+            let mut largest: f64 = 0.0;
+            for row in part {
+                let sum: f64 = rows.values(row).iter().map(|&value| size(value)).sum();
+                let place = rows.columns(row).binary_search(&((first + row) as u32));
+                let diagonal = place.map_or(0.0, |place| size(rows.values(row)[place]));
+                largest = largest.max(sum / diagonal);
+            }
+            largest
+        };
+        let parts = parallel::parts(rows.pos());
+        let of_parts = parallel::map(&Threads::of(a.runtime()), parts, of_part);
+        let largest = of_parts.into_iter().fold(0.0, f64::max);
         a.runtime().all_gather(&[largest])
     };
     let of_ranks = a.runtime().eager_task("weights", &[], largest)?;
-    let is_safe = of_ranks
-        .iter()
-        .flatten()
-        .all(|&largest| largest <= 2.0 + 1e-6);
-    Ok(is_safe.then_some(weight))
+    let bound = of_ranks.iter().flatten().copied().fold(0.0, f64::max);
+    if bound <= 2.0 + 2e3 * T::Real::EPSILON.to_f64() {
+        return Ok(weight);
+    }
+    let lambda = largest_eigenvalue(a)?.min(bound);
+    Ok(match lambda > 0.0 {
+        true => weight.min(4.0 / 3.0 / lambda),
+        false => weight,
+    })
 }
 
 /// See [`Coarsening::Strong`].
