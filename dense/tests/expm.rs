@@ -283,7 +283,7 @@ proptest! {
     /// With eigenvalues d and any vectors: exp(S D S^-1) S = S exp(D).
     #[test]
     fn eigenvalues_are_those_of_the_exponential(n in 1usize..8, seed in 0usize..1000, size in 0.01f64..20.0) {
-        let s = some::<f64>(n, seed) + Matrix::<f64>::eye(n) * (n as f64);
+        let s = some::<f64>(n, seed) + Matrix::<f64>::eye(n) * (n as f64 + 1.0);
         let d = |j: usize| ((j * 31 + seed) % 17) as f64 / 8.5 * size - size;
         let scaled = |f: &dyn Fn(f64) -> f64| Array::from_fn([n, n], |[i, j]| if i == j { f(d(j)) } else { 0.0 });
         let a = s.matmul(&scaled(&|x| x)).matmul(&s.inv().unwrap());

@@ -595,7 +595,7 @@ fn columns_that_are_nearly_dependent_count() {
     let Qr { q, r } = a.qr().unwrap();
     // Rounding of sums of as many squares.
     assert!((q.matmul(&r) - &a).norm_inf().get().unwrap() < 1e-9);
-    assert!((q.t().matmul(&q) - Array::eye(3)).norm_inf().get().unwrap() < 1e-12);
+    assert!((q.t().matmul(&q) - Array::eye(3)).norm_inf().get().unwrap() < 1e-10);
     let r = r.to_vec().unwrap();
     for (found, expected) in [r[0], r[4], r[8]].iter().zip([316.2, 1.58e-8, 223.6]) {
         assert!((found.abs() / expected - 1.0).abs() < 0.01, "{r:?}");

@@ -639,6 +639,22 @@ fn what_a_task_writes_may_be_cut_in_another_way_than_it_runs() {
             runtime.submit(&both, &args, &[])?;
             let halves = runtime.read::<f64>(&x, None)?;
 
+            // A part of the same store is read that is not written.
+            let w = store(runtime, vec![0.0; 20]);
+            let args = [(&w).into(), through(&x, &right), through(&x, &left)];
+            runtime.submit(&both, &args, &[])?;
+            let (w, of_x) = (
+                runtime.read::<f64>(&w, None)?,
+                runtime.read::<f64>(&x, None)?,
+            );
+            assert!(w.iter().enumerate().all(|(k, w)| *w == 4.0 * k as f64));
+            assert!(
+                of_x[20..]
+                    .iter()
+                    .enumerate()
+                    .all(|(k, x)| *x == 2.0 * k as f64)
+            );
+
             // The second slice is read too, and is cut in another way on several ranks.
             let mut build = KernelBuilder::new();
             let (a, b) = (
@@ -653,7 +669,7 @@ fn what_a_task_writes_may_be_cut_in_another_way_than_it_runs() {
             runtime.submit(&exchange, &args, &[])?;
             let exchanged = runtime.read::<f64>(&x, None);
             match ranks {
-                1 => assert_eq!(exchanged?[..3], [0.0, 1.0, 2.0]),
+                1 => assert_eq!(exchanged?[..3], [0.0, 2.0, 4.0]),
                 _ => assert!(
                     exchanged
                         .unwrap_err()

@@ -73,12 +73,12 @@ impl<'a> Lines<'a> {
     fn text(&self) -> Result<&str, Error> {
         let invalid = |_| failed(self.path, self.number, "expected UTF-8, found other bytes");
         let text = str::from_utf8(&self.line).map_err(invalid)?;
-        let comment = self.format.comments.and_then(|mark| text.find(mark));
-        let text = &text[..comment.unwrap_or(text.len())];
         if text.trim_end_matches(['\n', '\r']).contains('\r') {
             let what = "expected lines that end with a line feed, found a carriage return within";
             return Err(failed(self.path, self.number, what));
         }
+        let comment = self.format.comments.and_then(|mark| text.find(mark));
+        let text = &text[..comment.unwrap_or(text.len())];
         // A blank may be what separates numbers.
         Ok(match self.format.delimiter {
             Some(delimiter) if delimiter.trim().is_empty() => text.trim_end_matches(['\n', '\r']),

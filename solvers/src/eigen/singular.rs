@@ -185,7 +185,7 @@ impl<T: Field> Gram<'_, T> {
                 }
             };
             column.resize(order.len(), Complex::ZERO);
-            far.push(match norm > rounding {
+            far.push(match !(norm <= rounding) {
                 true => {
                     column[place] = Complex::from(norm);
                     rest / T::from_f64(norm)

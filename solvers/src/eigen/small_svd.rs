@@ -47,7 +47,7 @@ pub(super) fn small_svd(mut columns: Vec<Coefficients>) -> SmallSvd {
     let least = lengths.iter().copied().fold(0.0, f64::max) * NOTHING;
     let lengths: Vec<f64> = lengths
         .into_iter()
-        .map(|length| if length > least { length } else { 0.0 })
+        .map(|length| if length <= least { 0.0 } else { length })
         .collect();
     let mut order: Vec<usize> = (0..n).collect();
     order.sort_by(|&i, &j| lengths[j].total_cmp(&lengths[i]));

@@ -131,7 +131,6 @@ pub(super) async fn iterate<T: Field>(
         }
         let norm = scale * lanczos.eta.abs();
         match stopping.check(x, norm).await {
-            // A claim in the norm of the preconditioner: it goes on, with a better scale.
             // Nothing is left of what is minimised: what is left of the residual is rounding,
             // unless much of it went.
             Err(End::Restart(residual)) if is_preconditioned && norm == 0.0 => {
@@ -141,6 +140,7 @@ pub(super) async fn iterate<T: Field>(
                     false => StopReason::Stagnation.into(),
                 });
             }
+            // A claim in the norm of the preconditioner: it goes on, with a better scale.
             Err(End::Restart(residual)) if is_preconditioned => {
                 let now = [lanczos.eta.abs(), norm_of(&residual).await?];
                 let before = claimed.get_or_insert(now);

@@ -305,8 +305,8 @@ fn best_weight(grid: &Grid) -> f64 {
 }
 
 /// This weight of Jacobi steps, if no row of D^-1 A has entries whose absolute values sum to more
-/// than 2, as those of diagonally dominant matrices: then no eigenvalue is larger. Else one that
-/// suits the largest eigenvalue, as far as an estimate tells, where that is less.
+/// than 2, as those of diagonally dominant matrices: then no eigenvalue is larger. Else it is
+/// smaller by as much as the largest eigenvalue, as far as an estimate tells, is above 2.
 fn safe_weight<T: Field>(a: &Csr<T>, weight: f64) -> Result<f64, Error> {
     let largest = || {
         let own = a.own_rows()?;
@@ -333,8 +333,8 @@ fn safe_weight<T: Field>(a: &Csr<T>, weight: f64) -> Result<f64, Error> {
         return Ok(weight);
     }
     let lambda = largest_eigenvalue(a)?.min(bound);
-    Ok(match lambda > 0.0 {
-        true => weight.min(4.0 / 3.0 / lambda),
+    Ok(match lambda > 2.0 && lambda.is_finite() {
+        true => weight * 2.0 / lambda,
         false => weight,
     })
 }

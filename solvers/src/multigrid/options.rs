@@ -24,8 +24,8 @@ pub enum Smoother {
     /// x += omega D^-1 (b - A x), as often as there are steps.
     Jacobi {
         /// The weight; `None` for the best one for the Poisson problem in as many dimensions as
-        /// the grid has (2/3, 4/5, 6/7), or 4/3 over the largest eigenvalue of D^-1 A without one,
-        /// or where that is less for a matrix that is not diagonally dominant.
+        /// the grid has (2/3, 4/5, 6/7), times 2 over the largest eigenvalue of D^-1 A where that
+        /// is above 2; or 4/3 over that eigenvalue without a grid.
         omega: Option<f64>,
     },
     /// The Chebyshev polynomial in D^-1 A of as many degrees as there are steps, which is small

@@ -67,7 +67,7 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
         let epsilon = T::Real::EPSILON.to_f64();
         let mut newton = Self {
             jacobian,
-            is_small: HAS_FACTORS && at.y.len() <= SMALL,
+            is_small: HAS_FACTORS && (1..=SMALL).contains(&at.y.len()),
             matrix: None,
             is_present: false,
             factors: None,
@@ -100,7 +100,10 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
     /// finite, as of a state that was predicted far away, is not taken.
     fn look(&mut self, rhs: &mut Rhs<'_, T, D>, t: f64, y: &Array<T, D>) -> Result<bool, Error> {
         let matrix = match &mut self.jacobian {
-            Jacobian::Differences if self.is_small => of_differences(rhs, t, y)?,
+            Jacobian::Differences if self.is_small => match of_differences(rhs, t, y)? {
+                Some(matrix) => matrix,
+                None => return Ok(false),
+            },
             Jacobian::Differences => return Ok(false),
             Jacobian::Constant(_) if self.matrix.is_some() => return Ok(false),
             Jacobian::Constant(matrix) => matrix.clone(),
@@ -259,41 +262,54 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
 }
 
 /// The Jacobian of a small state, column by column: differences of slopes, where one element is
-/// another. Each step is by half of the digits of the element, or of what counts of it, as SciPy's.
+/// another; nothing where the slope is not finite. A step is half of the digits of the element, or
+/// of what counts of it, as SciPy's; where that makes no difference beside rounding, half of the
+/// digits of the largest element.
 fn of_differences<T: Field, const D: usize>(
     rhs: &mut Rhs<'_, T, D>,
     t: f64,
     y: &Array<T, D>,
-) -> Result<Csr<T>, Error> {
+) -> Result<Option<Csr<T>>, Error> {
     let n = y.len();
-    let slope = rhs.slope(t, y)?.to_vec()?;
-    let state = y.to_vec()?;
-    let half = T::Real::EPSILON.to_f64().sqrt();
+    let (slope, state) = (rhs.slope(t, y)?.to_vec()?, y.to_vec()?);
+    let size = |x: &T| {
+        let (re, im) = x.parts();
+        re.abs().max(im.abs())
+    };
+    if !slope.iter().chain(&state).all(|x| size(x).is_finite()) {
+        return Ok(None);
+    }
+    let epsilon = T::Real::EPSILON.to_f64();
+    let (half, noise) = (epsilon.sqrt(), epsilon.powf(0.75));
+    let largest = state.iter().map(size).fold(rhs.atol, f64::max);
+    let largest = if largest > 0.0 { largest } else { 1.0 };
     let mut triplets = Triplets::new(n, n)?;
     for column in 0..n {
-        let mut near = state.clone();
-        let (re, im) = state[column].parts();
-        let size = re.hypot(im).max(rhs.atol).max(f64::MIN_POSITIVE);
-        near[column] = state[column] + T::from_f64(half * size);
-        // What the step is after rounding.
-        let step = near[column] - state[column];
-        let near = y
-            .runtime()
-            .enter(|| Array::from_shape_vec(y.shape(), near))?;
-        for (row, (after, before)) in rhs
-            .slope(t, &near)?
-            .to_vec()?
-            .iter()
-            .zip(&slope)
-            .enumerate()
-        {
-            let element = (*after - *before).over(step);
-            if element != T::ZERO {
-                triplets.push(row, column, element)?;
+        for step in [size(&state[column]).max(rhs.atol), largest] {
+            let mut near = state.clone();
+            near[column] = state[column] + T::from_f64(half * step);
+            // What the step is after rounding.
+            let by = near[column] - state[column];
+            let near = || Array::from_shape_vec(y.shape(), near);
+            let near = rhs.slope(t, &y.runtime().enter(near)?)?.to_vec()?;
+            let changes = near.iter().zip(&slope).map(|(near, at)| *near - *at);
+            let changes: Vec<T> = changes.collect();
+            let of_row = |row: usize| size(&near[row]).max(size(&slope[row]));
+            let counts = (0..n).any(|row| size(&changes[row]) > noise * of_row(row));
+            if step < largest && !(by != T::ZERO && counts) {
+                continue;
             }
+            for (row, change) in changes.into_iter().enumerate() {
+                if change != T::ZERO {
+                    triplets.push(row, column, change.over(by))?;
+                }
+            }
+            break;
         }
     }
-    y.runtime().enter(|| Csr::from_triplets(&triplets))
+    y.runtime()
+        .enter(|| Csr::from_triplets(&triplets))
+        .map(Some)
 }
 
 /// The matrix I - c J as an operator, where J x is the difference of two slopes.

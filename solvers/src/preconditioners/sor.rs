@@ -324,9 +324,8 @@ fn middle(omega: f64, is_symmetric: bool) -> f64 {
     }
 }
 
-/// This rank's rows with diagonal entries that are divided by omega, and neither these nor `most`
-/// times the entries are out of range; and what these were, 0 where
-/// none is stored.
+/// This rank's rows with diagonal entries that are divided by omega; and what these were, 0 where
+/// none is stored. Neither the quotients nor `most` times the entries may be out of range.
 fn divided<T: Field>(
     a: &Csr<T>,
     layout: &RowLayout,

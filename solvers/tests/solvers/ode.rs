@@ -685,3 +685,26 @@ fn stiff_systems_need_no_jacobian() {
         solved.evaluations
     );
 }
+
+/// Elements of 0 beside large ones: their own steps would be rounding of the others.
+#[test]
+fn differences_of_elements_of_mixed_size() {
+    let slope = |t: f64, y: &[f64]| {
+        vec![
+            1e4 * (y[1] - y[0]) - 1e4 * y[2],
+            0.1 * (300.0 - y[1]) + 1e-3 * t.sin(),
+            0.1 * (300.0 - y[2]),
+        ]
+    };
+    let options = IvpOptions {
+        scheme: Scheme::Bdf,
+        rtol: 1e-6,
+        ..IvpOptions::default()
+    };
+    let begin = Vector::from_vec(vec![0.0, 300.0, 300.0]);
+    let f = |t, y: &Vector<f64>| Ok(Vector::from_vec(slope(t, &y.to_vec()?)));
+    let solved = solve_ivp(f, (0.0, 20.0), &begin, options).unwrap();
+    assert_eq!(solved.end, IvpEnd::Reached);
+    // SciPy 1.17 takes 61.
+    assert!(solved.steps < 90, "{} steps", solved.steps);
+}

@@ -72,7 +72,7 @@ impl Method {
             Self::SingularValues | Self::Eigvalsh | Self::Eigvals => Some((0, 1)),
             Self::Eigh | Self::Eig | Self::Qr => Some((n_rows, 1)),
             Self::Svd => Some((n_rows + n_columns, 1)),
-            // Elimination is as good at any scale.
+            // These take numbers far from 1 as they are.
             Self::Solve
             | Self::Inverse
             | Self::SolveLower
@@ -171,10 +171,9 @@ impl<T: Field, M: Element> Work<T, M> {
             return Err(Error::argument(self.op, "finite elements", found));
         }
         try_collect(elements.iter().enumerate().map(|(at, x)| {
-            let [row, column] = place(at);
             W::of_parts(match is_seen(at) {
                 // Of a Hermitian matrix.
-                true if !sees_all && row == column => (x.parts().0, 0.0),
+                true if !sees_all && place(at)[0] == place(at)[1] => (x.parts().0, 0.0),
                 true => x.parts(),
                 false => (0.0, 0.0),
             })

@@ -4,11 +4,12 @@
 //! in place: another one may be cut otherwise, and what a rank computes of it belongs to others. So
 //! on several ranks such a store is written by a task of its own, a copy, which runs where the
 //! store is. Where all are cut alike, both are fused, and what is between them is no store. A store
-//! that the task also reads through the same argument has to be cut as the task, which fails else.
+//! of which the task also reads what it writes has to be cut as the task, which fails else.
 
 use super::handle::{StoreHandle, TaskArg};
 use super::{Issuing, Runtime};
 use crate::error::Error;
+use crate::geometry::view::View;
 use crate::tasks::argument::Access;
 use crate::tasks::body::Body;
 use crate::tasks::check;
@@ -34,12 +35,20 @@ impl Runtime {
         let in_place = || (0..args.len()).filter(is_in_place);
         let first = usize::from(!body.has_ranges());
         let arrays = in_place().filter(is_of(ArgKind::Array)).skip(first);
+        let view_of = |arg: &TaskArg<'_>| match arg.view {
+            Some(view) => **view,
+            None => View::identity(arg.store.shape()),
+        };
+        // What is read of it through another argument is what the task writes.
         let is_read_beside = |number: usize| {
-            let others = (0..args.len()).filter(|&other| other != number);
-            let is_it = |other: usize| args[other].store.ptr_eq(args[number].store);
-            others
-                .filter(|&other| !body.args()[other].is_written())
-                .any(is_it)
+            let written = &args[number];
+            let mut others = (0..args.len()).filter(|&other| other != number);
+            others.any(|other| {
+                let arg = &args[other];
+                !body.args()[other].is_written()
+                    && arg.store.ptr_eq(written.store)
+                    && view_of(arg).may_meet(&view_of(written))
+            })
         };
         let arrays =
             arrays.filter(|&number| !body.needs_contents(number) && !is_read_beside(number));

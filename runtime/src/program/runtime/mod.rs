@@ -310,8 +310,9 @@ impl Runtime {
     ///
     /// // Stores that do not fit are refused.
     /// let short = runtime.new_store(Shape::new(&[2]), DType::F64);
-    /// let refused = runtime.submit(&body, &[TaskArg::from(&x), (&short).into()],
-    /// &[2.0.to_value()]); let message = "submit: expected a shape of (3), found (2)";
+    /// let args = [TaskArg::from(&x), (&short).into()];
+    /// let refused = runtime.submit(&body, &args, &[2.0.to_value()]);
+    /// let message = "submit: expected a shape of (3), found (2)";
     /// assert_eq!(refused.unwrap_err().to_string(), message);
     /// # Ok::<(), sparsefuse_runtime::Error>(())
     /// ```
