@@ -62,8 +62,7 @@ impl<T: Element, const D: usize> Array<T, D> {
         ];
         let task = HostTask::new(move |args: &mut HostArgs<'_>| {
             let (x, made) = (args.read::<T>(0)?, args.write::<T>(1)?);
-            let is_alone = args.workers().count() == 1;
-            if !is_alone && made.len() / (unit * times) < FEW {
+            if args.threads() > 1 && made.len() / (unit * times) < FEW {
                 return args.in_parts(made, unit, |first, part| {
                     for (number, part) in (first..).zip(part.chunks_exact_mut(unit)) {
                         let from = number / times * unit;

@@ -34,13 +34,12 @@ impl<T: Element> OwnRows<T> {
     /// Executes the window; every rank must ask, and where one fails, all do.
     pub(crate) fn of_stores(
         runtime: &Runtime,
-        (pos, crd): (&StoreHandle, &StoreHandle),
+        structure: (&StoreHandle, &StoreHandle),
         values: &Vector<T>,
         partition: impl FnOnce() -> Result<Partition, Error>,
     ) -> Result<Self, Error> {
-        let pos = runtime.agree(runtime.local::<u64>(pos))?;
-        // Columns may have to be brought back, for which there may be no memory on some rank.
-        let crd = runtime.agree(runtime.local::<u32>(crd))?;
+        let structure = OwnStructure::of_stores(runtime, structure, partition)?;
+        let OwnStructure { pos, crd, .. } = &structure;
         let entries = pos[0] as usize..pos[pos.len() - 1] as usize;
         // Values that elementwise work has cut in another way are brought back, by all ranks
         // together: so none goes on alone, nor stays behind, where values could not be computed.
@@ -51,10 +50,15 @@ impl<T: Element> OwnRows<T> {
         } else {
             Values::BroughtBack(brought_back(runtime, &vals, entries)?)
         };
-        let rows = pos.rows();
+        let OwnStructure {
+            rows,
+            partition,
+            pos,
+            crd,
+        } = structure;
         Ok(Self {
-            rows: rows.start..rows.end - 1,
-            partition: partition()?,
+            rows,
+            partition,
             pos,
             crd,
             vals,
@@ -111,6 +115,7 @@ impl OwnStructure {
         partition: impl FnOnce() -> Result<Partition, Error>,
     ) -> Result<Self, Error> {
         let pos = runtime.agree(runtime.local::<u64>(pos))?;
+        // Columns may have to be brought back, for which there may be no memory on some rank.
         let crd = runtime.agree(runtime.local::<u32>(crd))?;
         let rows = pos.rows();
         Ok(Self {
