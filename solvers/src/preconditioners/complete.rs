@@ -6,6 +6,7 @@
 //! columns, so what it factors is the transpose.
 
 use super::system::{Method, System};
+use crate::powers::{exponent, times_power_of};
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::linalg::solvers::LltError;
 use faer::sparse::linalg::LuError;
@@ -44,8 +45,8 @@ impl<T: Field> Complete<T> {
     pub(super) fn new(method: Method, rows: &LocalRows<T>) -> Result<Self, Error> {
         let (pos, crd) = (&rows.pos[..], &rows.crd[..]);
         let factors = match T::IS_COMPLEX {
-            true => Precision::Complex(complex_factors(method, pos, crd, &complex(&rows.vals)?)?),
-            false => Precision::Real(real_factors(method, pos, crd, &real(&rows.vals)?)?),
+            true => Precision::Complex(complex_factors(method, pos, crd, complex(&rows.vals)?)?),
+            false => Precision::Real(real_factors(method, pos, crd, real(&rows.vals)?)?),
         };
         Ok(Self::of(factors))
     }
@@ -61,9 +62,9 @@ impl<T: Field> Complete<T> {
     /// and the symbolic factorisation stay.
     pub(super) fn with_values(&self, vals: &[T]) -> Result<Self, Error> {
         Ok(Self::of(match &self.factors {
-            Precision::Real(factors) => Precision::Real(real_update(factors, &real(vals)?)?),
+            Precision::Real(factors) => Precision::Real(real_update(factors, real(vals)?)?),
             Precision::Complex(factors) => {
-                Precision::Complex(complex_update(factors, &complex(vals)?)?)
+                Precision::Complex(complex_update(factors, complex(vals)?)?)
             }
         }))
     }
@@ -90,11 +91,11 @@ impl<T: Field> Complete<T> {
     pub(super) fn solve(&self, b: &[T], system: System) -> Result<Vec<T>, Error> {
         match &self.factors {
             Precision::Real(factors) => {
-                let x = real_solve(factors, &real(b)?, system)?;
+                let x = real_solve(factors, real(b)?, system)?;
                 try_collect(x.into_iter().map(T::from_f64))
             }
             Precision::Complex(factors) => {
-                let x = complex_solve(factors, &complex(b)?, system)?;
+                let x = complex_solve(factors, complex(b)?, system)?;
                 try_collect(x.into_iter().map(|x| T::from_parts(x.re, x.im)))
             }
         }
@@ -121,16 +122,16 @@ macro_rules! ways_into_faer {
             method: Method,
             pos: &[u64],
             crd: &[u32],
-            entries: &[$E],
+            entries: Vec<$E>,
         ) -> Result<Factors<$E>, Error> {
             Factors::new(method, pos, crd, entries)
         }
 
-        fn $update(factors: &Factors<$E>, entries: &[$E]) -> Result<Factors<$E>, Error> {
+        fn $update(factors: &Factors<$E>, entries: Vec<$E>) -> Result<Factors<$E>, Error> {
             factors.with_values(entries)
         }
 
-        fn $solve(factors: &Factors<$E>, b: &[$E], system: System) -> Result<Vec<$E>, Error> {
+        fn $solve(factors: &Factors<$E>, b: Vec<$E>, system: System) -> Result<Vec<$E>, Error> {
             factors.solve(b, system)
         }
     };
@@ -139,10 +140,17 @@ macro_rules! ways_into_faer {
 ways_into_faer!(f64: real_factors, real_update, real_solve);
 ways_into_faer!(Complex<f64>: complex_factors, complex_update, complex_solve);
 
+/// The exponent from which on rows are multiplied by a power of two: faer multiplies by the inverses
+/// of pivots, which are infinite for some numbers.
+const FAR: i32 = 500;
+
 /// The factors in the precision they are computed in.
 struct Factors<E> {
     structure: Arc<SymbolicSparseColMat<usize>>,
     values: Values<E>,
+    /// The powers of two that the rows were multiplied by; empty where no row was. They change no
+    /// pivot: it is the largest of its row, which is a column to faer.
+    powers: Vec<i32>,
 }
 
 /// The symbolic and the numeric part of a factorisation.
@@ -156,6 +164,9 @@ trait Number: ComplexField + Copy {
     fn zero() -> Self;
     fn one() -> Self;
     fn is_finite(self) -> bool;
+    /// The larger of the sizes of its parts.
+    fn largest_part(self) -> f64;
+    fn times_power(self, power: i32) -> Self;
 }
 
 impl Number for f64 {
@@ -167,6 +178,12 @@ impl Number for f64 {
     }
     fn is_finite(self) -> bool {
         f64::is_finite(self)
+    }
+    fn largest_part(self) -> f64 {
+        self.abs()
+    }
+    fn times_power(self, power: i32) -> Self {
+        times_power_of(self, power)
     }
 }
 
@@ -180,10 +197,19 @@ impl Number for Complex<f64> {
     fn is_finite(self) -> bool {
         self.re.is_finite() && self.im.is_finite()
     }
+    fn largest_part(self) -> f64 {
+        self.re.abs().max(self.im.abs())
+    }
+    fn times_power(self, power: i32) -> Self {
+        Self::new(
+            times_power_of(self.re, power),
+            times_power_of(self.im, power),
+        )
+    }
 }
 
 impl<E: Number> Factors<E> {
-    fn new(method: Method, pos: &[u64], crd: &[u32], entries: &[E]) -> Result<Self, Error> {
+    fn new(method: Method, pos: &[u64], crd: &[u32], entries: Vec<E>) -> Result<Self, Error> {
         let n = pos.len() - 1;
         if let Some(row) = (0..n).find(|&row| pos[row] == pos[row + 1]) {
             let expected = format!("an entry in row {row}");
@@ -192,7 +218,11 @@ impl<E: Number> Factors<E> {
         let pos = try_collect(pos.iter().map(|&pos| pos as usize))?;
         let crd = try_collect(crd.iter().map(|&column| column as usize))?;
         let structure = SymbolicSparseColMat::new_checked(n, n, pos, None, crd);
-        let matrix = SparseColMatRef::new(structure.as_ref(), entries);
+        let (entries, powers) = match method {
+            Method::Lu => near_one(structure.col_ptr(), entries)?,
+            Method::Cholesky => (entries, Vec::new()),
+        };
+        let matrix = SparseColMatRef::new(structure.as_ref(), &entries[..]);
         let values = match method {
             Method::Lu => {
                 let symbolic = factorize_symbolic_lu(matrix.symbolic(), Default::default());
@@ -205,33 +235,44 @@ impl<E: Number> Factors<E> {
                 cholesky(&Arc::new(symbolic.map_err(refused)?), matrix)?
             }
         };
-        Self::checked(Arc::new(structure), values, entries)
+        let structure = Arc::new(structure);
+        let factors = Self {
+            structure,
+            values,
+            powers,
+        };
+        factors.checked(&entries)
     }
 
-    fn with_values(&self, entries: &[E]) -> Result<Self, Error> {
-        let matrix = SparseColMatRef::new((*self.structure).as_ref(), entries);
+    fn with_values(&self, entries: Vec<E>) -> Result<Self, Error> {
+        let (entries, powers) = match &self.values {
+            Values::Lu(..) => near_one(self.structure.col_ptr(), entries)?,
+            Values::Cholesky(..) => (entries, Vec::new()),
+        };
+        let matrix = SparseColMatRef::new((*self.structure).as_ref(), &entries[..]);
         let values = match &self.values {
             Values::Lu(symbolic, _) => lu(symbolic, matrix)?,
             Values::Cholesky(symbolic, _) => cholesky(symbolic, matrix)?,
         };
-        Self::checked(Arc::clone(&self.structure), values, entries)
+        let structure = Arc::clone(&self.structure);
+        let factors = Self {
+            structure,
+            values,
+            powers,
+        };
+        factors.checked(&entries)
     }
 
     /// Refuses factors with a pivot of 0, by which faer divides: no solution is finite. Of a matrix
     /// with large elements in its inverse some are not either, but that for A 1 is.
-    fn checked(
-        structure: Arc<SymbolicSparseColMat<usize>>,
-        values: Values<E>,
-        entries: &[E],
-    ) -> Result<Self, Error> {
-        let factors = Self { structure, values };
-        let ones = try_collect(repeat_n(E::one(), factors.structure.nrows()))?;
+    fn checked(self, entries: &[E]) -> Result<Self, Error> {
+        let ones = try_collect(repeat_n(E::one(), self.structure.nrows()))?;
         let has_solution = |b: &[E]| {
-            let x = factors.solve(b, System::Plain)?;
+            let x = self.solve_scaled(b, System::Plain)?;
             Ok::<bool, Error>(x.iter().all(|x| x.is_finite()))
         };
-        if has_solution(&ones)? || has_solution(&factors.row_sums(entries)?)? {
-            return Ok(factors);
+        if has_solution(&ones)? || has_solution(&self.row_sums(entries)?)? {
+            return Ok(self);
         }
         Err(Error::argument(OP, NONSINGULAR, "one with a pivot of 0"))
     }
@@ -246,7 +287,19 @@ impl<E: Number> Factors<E> {
         }))
     }
 
-    fn solve(&self, b: &[E], system: System) -> Result<Vec<E>, Error> {
+    fn solve(&self, mut b: Vec<E>, system: System) -> Result<Vec<E>, Error> {
+        if system == System::Plain {
+            times_powers(&mut b, &self.powers);
+        }
+        let mut x = self.solve_scaled(&b, system)?;
+        if system == System::Adjoint {
+            times_powers(&mut x, &self.powers);
+        }
+        Ok(x)
+    }
+
+    /// The solution of the system whose rows were multiplied by powers of two.
+    fn solve_scaled(&self, b: &[E], system: System) -> Result<Vec<E>, Error> {
         let n = b.len();
         let mut x = Mat::new();
         x.try_reserve(n, 1)
@@ -278,6 +331,36 @@ impl<E: Number> Factors<E> {
             }
         }
         try_collect((0..n).map(|row| x[(row, 0)]))
+    }
+}
+
+/// The entries, with those of rows far from 1 multiplied by a power of two that brings the largest
+/// near 1, and these powers: none where no row is far.
+fn near_one<E: Number>(ends: &[usize], mut entries: Vec<E>) -> Result<(Vec<E>, Vec<i32>), Error> {
+    let power = |row: &[E]| {
+        let largest = row
+            .iter()
+            .fold(0.0, |most: f64, x| most.max(x.largest_part()));
+        let exponent = exponent(largest);
+        if exponent.abs() > FAR { -exponent } else { 0 }
+    };
+    let rows = ends.windows(2).map(|ends| ends[0]..ends[1]);
+    let powers = rows.clone().map(|row| power(&entries[row]));
+    if powers.clone().all(|power| power == 0) {
+        return Ok((entries, Vec::new()));
+    }
+    let powers = try_collect(powers)?;
+    for (row, &power) in rows.zip(&powers) {
+        for entry in &mut entries[row] {
+            *entry = entry.times_power(power);
+        }
+    }
+    Ok((entries, powers))
+}
+
+fn times_powers<E: Number>(x: &mut [E], powers: &[i32]) {
+    for (x, &power) in x.iter_mut().zip(powers) {
+        *x = x.times_power(power);
     }
 }
 

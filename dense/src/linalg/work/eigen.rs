@@ -16,6 +16,9 @@ use sparsefuse_runtime::Error;
 /// By how much the sum of the lengths of a row and its column must shrink for a scaling.
 const WORTHWHILE: f64 = 0.95;
 
+/// By how much of a matrix's norm the sum of its eigenvalues may differ from its trace.
+const SURELY_ROUNDING: f64 = 1e-6;
+
 /// Largest exponent of a scaling, so that products of two are in range.
 const LARGEST: i32 = 500;
 
@@ -46,7 +49,7 @@ pub(super) fn eig<W: Number>(
     let n = a.nrows();
     let (balanced, exponents) = balanced(a);
     let mut vectors = Mat::zeros(n, n);
-    let values = W::eig(balanced.as_ref(), Some(&mut vectors)).map_err(|_| no_convergence(op))?;
+    let values = values_of(op, balanced.as_ref(), Some(&mut vectors))?;
     inverse_iteration::mend(balanced.as_ref(), &values, &mut vectors);
     for column in 0..n {
         let mut vector = vectors.col_mut(column);
@@ -72,8 +75,24 @@ pub(super) fn eigvals<W: Number>(
     a: MatRef<'_, W>,
 ) -> Result<Mat<Complex<f64>>, Error> {
     let (balanced, _) = balanced(a);
-    let values = W::eig(balanced.as_ref(), None).map_err(|_| no_convergence(op))?;
+    let values = values_of(op, balanced.as_ref(), None)?;
     Ok(Mat::from_fn(a.nrows(), 1, |row, _| values[row]))
+}
+
+/// The eigenvalues, and the eigenvectors if there is a matrix for them. faer does not say where its
+/// iteration ended without them; their sum does, which is that of the diagonal.
+fn values_of<W: Number>(
+    op: &'static str,
+    a: MatRef<'_, W>,
+    vectors: Option<&mut Mat<Complex<f64>>>,
+) -> Result<Vec<Complex<f64>>, Error> {
+    let values = W::eig(a, vectors).map_err(|_| no_convergence(op))?;
+    let trace: Complex<f64> = (0..a.nrows()).map(|row| a[(row, row)].complex()).sum();
+    let differs = (values.iter().sum::<Complex<f64>>() - trace).norm();
+    match differs > SURELY_ROUNDING * a.norm_l2() {
+        true => Err(no_convergence(op)),
+        false => Ok(values),
+    }
 }
 
 /// `D^-1 a D`, and the exponents of the powers of two on the diagonal of `D`.

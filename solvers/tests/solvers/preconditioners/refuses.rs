@@ -1,6 +1,7 @@
 //! Matrices that cannot be factored: which row, and what was found there.
 
 use super::{Maker, boxed, config, definite, estimating, general, ones};
+use num_complex::Complex;
 use sparsefuse_dense::Vector;
 use sparsefuse_runtime::{Error, Runtime, run_ranks};
 use sparsefuse_solvers::multigrid::Multigrid;
@@ -271,6 +272,33 @@ fn matrices_with_large_inverses_are_not_singular() {
     let singular = Csr::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0; 4]).unwrap();
     let error = splu(&singular).unwrap_err().to_string();
     assert!(error.ends_with("found one with a pivot of 0"), "{error}");
+}
+
+/// The inverses of some pivots are infinite, and the solutions are not.
+#[test]
+fn direct_solves_of_numbers_far_from_one() {
+    for scale in [1e-310_f64, 1e-160, 1e160, 1e307] {
+        let vals = vec![2.0, 1.0, scale, 3.0 * scale];
+        let a = Csr::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vals).unwrap();
+        let factors = splu(&a).unwrap();
+        let b = Vector::from_vec(vec![3.0, 4.0 * scale]);
+        let x = factors.solve(&b).unwrap().to_vec().unwrap();
+        assert!(x.iter().all(|x| (x - 1.0).abs() < 1e-13), "{scale}: {x:?}");
+        let b = Vector::from_vec(vec![2.0 + scale, 1.0 + 3.0 * scale]) * 0.25;
+        let x = factors.apply_adjoint(&b).unwrap().to_vec().unwrap();
+        // The second is lost where the scale is small.
+        let known = if scale < 1.0 { &x[..1] } else { &x[..] };
+        assert!(
+            known.iter().all(|x| (x - 0.25).abs() < 1e-13),
+            "{scale}: {x:?}"
+        );
+        let vals = [2.0, 1.0, scale, 3.0 * scale].map(|x| Complex::new(0.6 * x, 0.8 * x));
+        let complex = Csr::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vals.to_vec()).unwrap();
+        let b = Vector::from_vec(vec![Complex::new(3.0, 0.0), (4.0 * scale).into()]);
+        let x = splu(&complex).unwrap().solve(&b).unwrap().to_vec().unwrap();
+        let error = |x: &Complex<f64>| (x - Complex::new(0.6, -0.8)).norm();
+        assert!(x.iter().all(|x| error(x) < 1e-13), "{scale}: {x:?}");
+    }
 }
 
 /// L U with pivots needs no diagonal.
