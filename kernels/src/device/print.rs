@@ -39,6 +39,7 @@ use crate::native::Refusal;
 use crate::native::operators::{cast, memory_type, unary, value_type};
 use crate::operations::{Types, UnaryForm};
 use crate::reduce::LANES;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// The rows of a block where nothing is reduced.
@@ -311,6 +312,8 @@ struct Printer<'a> {
     operands: &'a [Operand],
     extent: &'a Extent,
     words: Vec<Word>,
+    /// The names of pointers and offsets that are defined.
+    defined: BTreeSet<String>,
     /// Definitions of uniform values and addresses, and stores of scalars.
     uniforms: String,
     /// The statements for `N` rows.
@@ -337,6 +340,7 @@ impl<'a> Printer<'a> {
             operands,
             extent,
             words: Vec::new(),
+            defined: BTreeSet::new(),
             uniforms: String::new(),
             values: String::new(),
             reductions: Vec::new(),
@@ -493,9 +497,11 @@ impl<'a> Printer<'a> {
     /// A pointer to the data of an argument, defined at its first use.
     fn pointer(&mut self, name: &str, type_: &str, word: Word) {
         let address = self.word(word);
-        let line = format!("    {type_} *const {name} = ({type_} *){address};\n");
-        if !self.uniforms.contains(&line) {
-            self.uniforms.push_str(&line);
+        if self.defined.insert(name.to_owned()) {
+            let _ = writeln!(
+                self.uniforms,
+                "    {type_} *const {name} = ({type_} *){address};"
+            );
         }
     }
 
@@ -509,9 +515,8 @@ impl<'a> Printer<'a> {
         if layout.is_contiguous() {
             return Ok(format!("{name}[ROW]"));
         }
-        let line = format!("        i64 o{arg}[N];\n");
-        if !self.values.contains(&line) {
-            self.values.push_str(&line);
+        if self.defined.insert(format!("o{arg}")) {
+            let _ = writeln!(self.values, "        i64 o{arg}[N];");
             let offset = self.offset((arg, layout), "ROW");
             self.each(&format!("o{arg}[b] = {offset};"));
         }

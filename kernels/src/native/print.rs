@@ -32,6 +32,7 @@ use crate::ir::{
 };
 use crate::isa::Isa;
 use crate::operations::UnaryForm;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// A loop in C.
@@ -64,6 +65,7 @@ pub(super) fn print(
         isa,
         numbers: vec![None; loop_.body.len()],
         arrays: Vec::new(),
+        defined: BTreeSet::new(),
         uniforms: String::new(),
         values: String::new(),
         effects: String::new(),
@@ -86,6 +88,8 @@ struct Printer<'a> {
     /// For each uniform value its number among them.
     numbers: Vec<Option<u32>>,
     arrays: Vec<ArgId>,
+    /// The names of what is defined at its first use, but for arrays.
+    defined: BTreeSet<String>,
     /// Definitions of uniform values, arrays and lanes.
     uniforms: String,
     /// The inner loop that defines values.
@@ -210,10 +214,13 @@ impl Printer<'_> {
         let name = format!("s{splat}");
         let dtype = self.dtype(value);
         let (variable, element) = (value_type(dtype), memory_type(dtype));
-        self.uniform(&format!(
-            "    const {variable} {name} = \
-             *(const {element} *)(uniforms + {SPLAT_BYTES} * SPLAT{splat});\n"
-        ));
+        if self.is_new(&name) {
+            let _ = writeln!(
+                self.uniforms,
+                "    const {variable} {name} = \
+                 *(const {element} *)(uniforms + {SPLAT_BYTES} * SPLAT{splat});"
+            );
+        }
         name
     }
 
@@ -226,11 +233,15 @@ impl Printer<'_> {
             return self.operand(value);
         };
         let element = memory_type(self.dtype(value));
-        self.uniform(&format!(
-            "    const {element} *const e{splat} = \
-             (const {element} *)(uniforms + {SPLAT_BYTES} * SPLAT{splat});\n"
-        ));
-        format!("e{splat}[k]")
+        let name = format!("e{splat}");
+        if self.is_new(&name) {
+            let _ = writeln!(
+                self.uniforms,
+                "    const {element} *const {name} = \
+                 (const {element} *)(uniforms + {SPLAT_BYTES} * SPLAT{splat});"
+            );
+        }
+        format!("{name}[k]")
     }
 
     /// The place of a uniform value among those that the caller passes.
@@ -240,10 +251,9 @@ impl Printer<'_> {
         Some(splat.expect("the caller passes what steps read"))
     }
 
-    fn uniform(&mut self, line: &str) {
-        if !self.uniforms.contains(line) {
-            self.uniforms.push_str(line);
-        }
+    /// Whether a name has not been defined yet; it is then.
+    fn is_new(&mut self, name: &str) -> bool {
+        self.defined.insert(name.to_owned())
     }
 
     /// The place of an array, `a` of which is defined at its first use.
@@ -328,9 +338,8 @@ impl Printer<'_> {
         }
         let element = memory_type(self.dtype(a));
         let buffer = format!("b{a}");
-        let line = format!("        {element} {buffer}[{CHUNK}];\n");
-        if !self.buffers.contains(&line) {
-            self.buffers.push_str(&line);
+        if self.is_new(&buffer) {
+            let _ = writeln!(self.buffers, "        {element} {buffer}[{CHUNK}];");
             let _ = writeln!(self.values, "            {buffer}[k] = {name};");
         }
         format!("{buffer}[k]")

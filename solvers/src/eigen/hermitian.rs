@@ -4,11 +4,15 @@
 //! Complex numbers in double precision, whatever the elements of the large vectors are; plain
 //! arithmetic and square roots alone, so that every machine and every rank computes the same bits.
 
+use super::tridiagonal;
 use crate::krylov::scalars::size;
 use num_complex::Complex;
 
 /// The coefficients of a vector in a small basis.
 pub(super) type Coefficients = Vec<Complex<f64>>;
+
+/// The rows of a real matrix up to which Jacobi's method takes no time to speak of.
+const MOST_ROWS: usize = 24;
 
 /// More sweeps than any matrix needs: they converge quadratically.
 const MAX_SWEEPS: usize = 60;
@@ -89,11 +93,23 @@ impl Hermitian {
         projected
     }
 
-    /// All eigenvalues and vectors, by Jacobi's method: rotations of two rows and columns that make
-    /// one element after the other vanish (Golub and Van Loan, *Matrix Computations*, section 8.5).
-    /// It is slower than reduction to tridiagonal form, by a factor that is nothing beside the
-    /// products of large vectors, and more accurate.
-    pub(super) fn eigenpairs(mut self) -> Eigenpairs {
+    /// All eigenvalues and vectors. Of larger real matrices, by reduction to tridiagonal form, which
+    /// takes a small part of the time; of others by Jacobi's method, which is more accurate.
+    pub(super) fn eigenpairs(self) -> Eigenpairs {
+        if self.n > MOST_ROWS && self.elements.iter().all(|a| a.im == 0.0) {
+            let elements = self.elements.iter().map(|a| a.re).collect();
+            if let Some((values, vectors)) = tridiagonal::eigenpairs(self.n, elements) {
+                let complex = |x: Vec<f64>| x.into_iter().map(Complex::from).collect();
+                let vectors = vectors.into_iter().map(complex).collect();
+                return Eigenpairs { values, vectors };
+            }
+        }
+        self.eigenpairs_by_rotations()
+    }
+
+    /// Jacobi's method: rotations of two rows and columns that make one element after the other
+    /// vanish (Golub and Van Loan, *Matrix Computations*, section 8.5).
+    fn eigenpairs_by_rotations(mut self) -> Eigenpairs {
         let n = self.n;
         let mut vectors: Vec<Coefficients> = (0..n).map(|row| unit(n, row)).collect();
         let largest = self.elements.iter().map(|a| size(*a)).fold(0.0, f64::max);
@@ -245,6 +261,56 @@ mod tests {
                     let expected = f64::from(i == j);
                     assert!(size(inner(x, y) - expected) < 1e-14 * n as f64, "{n}");
                 }
+            }
+        }
+    }
+
+    /// Also of matrices with many equal eigenvalues, of others that fall apart, and
+    /// with the same digits at any scale.
+    #[test]
+    fn eigenpairs_of_real_matrices_by_reduction() {
+        let real = |n: usize| {
+            let mut a = pseudo_random(n, 3);
+            a.elements.iter_mut().for_each(|x| x.im = 0.0);
+            a
+        };
+        let mut projection = Hermitian::zeros(40);
+        let mut apart = real(50);
+        for row in 0..40 {
+            for column in 0..40 {
+                projection.set(row, column, Complex::new(0.025, 0.0));
+            }
+        }
+        for row in 0..50 {
+            for column in (0..row).filter(|column| (column / 10) != (row / 10)) {
+                apart.set(row, column, Complex::ZERO);
+            }
+        }
+        for a in [real(25), real(120), Hermitian::zeros(30), projection, apart] {
+            let expected = a.clone().eigenpairs_by_rotations().values;
+            let largest = expected.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+            let pairs = a.clone().eigenpairs();
+            assert!(pairs.values.is_sorted());
+            for (found, expected) in pairs.values.iter().zip(&expected) {
+                assert!((found - expected).abs() <= 1e-13 * largest, "{}", a.n);
+            }
+            for (i, (value, x)) in pairs.values.iter().zip(&pairs.vectors).enumerate() {
+                for (y, x) in a.times(x).iter().zip(x) {
+                    assert!((y - x * value).re.abs() <= 1e-13 * largest, "{}", a.n);
+                }
+                for (j, y) in pairs.vectors.iter().enumerate() {
+                    let expected = f64::from(i == j);
+                    assert!(size(inner(x, y) - expected) < 1e-13, "{}", a.n);
+                }
+            }
+            for power in [-900, 1000] {
+                let mut scaled = a.clone();
+                let scale = |x: f64| crate::powers::times_power_of(x, power);
+                scaled.elements.iter_mut().for_each(|x| x.re = scale(x.re));
+                let scaled = scaled.eigenpairs();
+                let expected: Vec<_> = pairs.values.iter().map(|&x| scale(x)).collect();
+                assert_eq!(scaled.values, expected);
+                assert_eq!(scaled.vectors, pairs.vectors);
             }
         }
     }

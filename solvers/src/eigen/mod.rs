@@ -33,6 +33,7 @@ mod mass;
 mod matrix;
 mod parts;
 mod scale;
+mod tridiagonal;
 
 pub use general::{ComplexEigen, EigsOptions, WhichComplex, eigs, eigs_near};
 pub use lobpcg::{LobpcgOptions, lobpcg};
