@@ -2,7 +2,7 @@
 
 use crate::operator::{check_finite, check_rhs, check_square};
 use num_complex::Complex;
-use sparsefuse_dense::Vector;
+use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::{DType, Field, Real};
 use sparsefuse_runtime::{Error, Shape};
 use sparsefuse_sparse::Csr;
@@ -81,7 +81,7 @@ pub fn expm_multiply<T: Field>(a: &Csr<T>, b: &Vector<T>, t: f64) -> Result<Vect
         let norm = t.abs() * a.norm1().get()?.to_f64();
         let (degree, steps) = degree_and_steps(norm)?;
         let step = t / f64::from(steps);
-        let (growth, times) = growth::<T>(mean * step);
+        let (growth, times) = growth::<T>(mean * step)?;
         let mut y = b.clone();
         for _ in 0..steps {
             y = taylor(&a, &y, step, degree)?;
@@ -95,15 +95,17 @@ pub fn expm_multiply<T: Field>(a: &Csr<T>, b: &Vector<T>, t: f64) -> Result<Vect
 
 /// What a vector is multiplied by, and how often, so that this is exp(x) times it: the factor is in
 /// the range of the type where exp(x) is not, which the elements may make up for.
-fn growth<T: Field>(x: Complex<f64>) -> (T, u32) {
+fn growth<T: Field>(x: Complex<f64>) -> Result<(T, u32), Error> {
     let largest = match T::DTYPE.real() {
         DType::F32 => 80.0,
         _ => 700.0,
     };
     // Four such factors bring all that is not 0 out of the range.
     let times = (x.re.abs() / largest).ceil().clamp(1.0, 4.0);
-    let part = Complex::new((x.re / times).clamp(-largest, largest), x.im / times).exp();
-    (T::from_parts(part.re, part.im), times as u32)
+    let part = Complex::new((x.re / times).clamp(-largest, largest), x.im / times);
+    // A scalar's exponential has the same bits on every machine.
+    let part = Scalar::new(part).exp().get()?;
+    Ok((T::from_parts(part.re, part.im), times as u32))
 }
 
 /// The sum of the first terms of exp(step A) y.

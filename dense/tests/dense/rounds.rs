@@ -277,6 +277,39 @@ fn an_array_that_is_captured_and_held_by_the_loop_is_not_what_takes_its_place() 
     });
 }
 
+/// The program puts an array into the state that the round has captured, and then another one.
+#[test]
+fn a_captured_array_that_the_program_puts_into_the_state_is_not_what_takes_its_place() {
+    everywhere(|| {
+        let (runtime, mut rounds) = (Runtime::current(), Rounds::new());
+        let [c, d] = [1.0, 10.0].map(|c| Vector::<f64>::full([7], c));
+        let mut found = Vec::new();
+        for number in 0..6 {
+            let begin = if number < 4 { &c } else { &d };
+            let mut state = (begin.clone(), Vector::<f64>::zeros([7]));
+            runtime.flush();
+            rounds.run(&mut state, |(x, _): &mut (Vector<f64>, Vector<f64>)| {
+                *x = &*x + &c;
+                Ok::<(), Error>(())
+            })?;
+            found.push(state.0.to_vec()?[0]);
+        }
+        assert_eq!(found, [2.0, 2.0, 2.0, 2.0, 11.0, 11.0]);
+        let mut rounds = Rounds::new();
+        for number in 0..6 {
+            let begin = if number < 4 { &c } else { &d };
+            let mut state = (begin.clone(), Vector::<f64>::zeros([7]));
+            runtime.flush();
+            rounds.run(&mut state, |(x, y): &mut (Vector<f64>, Vector<f64>)| {
+                (*x, *y) = (c.clone(), &*y + 1.0);
+                Ok::<(), Error>(())
+            })?;
+            assert_eq!(state.0.to_vec()?[0], 1.0);
+        }
+        Ok(found)
+    });
+}
+
 #[test]
 fn a_round_belongs_to_one_runtime() {
     let two = [(); 2].map(|()| Runtime::new(small()).unwrap());

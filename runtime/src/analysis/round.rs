@@ -34,6 +34,9 @@ pub(crate) struct Round {
     pub(crate) results: Vec<Origin>,
     /// For each store that the loop holds at the begin the first one that is the same.
     firsts: Vec<usize>,
+    /// For each store that the loop held at the begin that store itself, if something else holds it
+    /// too: the round may have meant this store, and not whatever stands at that place.
+    held: Vec<Option<Weak<Store>>>,
 }
 
 /// A store of the round's window.
@@ -115,7 +118,16 @@ impl Round {
             (body, task.args.clone(), task.params.clone())
         };
         let first = |of: &Weak<Store>| before.iter().position(|other| other.ptr_eq(of));
+        let held = |store: &Weak<Store>| {
+            let is_it = |other: &&Counted<Store>| other.address() == address(store);
+            let in_window = window.stores.iter().find(is_it);
+            // The loop has one handle where it stands, and the list of its stores another.
+            let behind = 2 * after.clone().filter(is_it).count();
+            let under_way = in_window.map_or(0, |store| 1 + store.handles_under_way());
+            (store.strong_count() > behind + under_way).then(|| store.clone())
+        };
         Some(Self {
+            held: before.iter().map(held).collect(),
             runtime,
             results: after.clone().map(origin).collect::<Option<_>>()?,
             slots: window.stores.iter().enumerate().map(slot).collect(),
@@ -153,12 +165,13 @@ impl Round {
         state: impl Iterator<Item = &'a Counted<Store>> + Clone,
     ) -> bool {
         let first = |of| state.clone().position(|other| other.ptr_eq(of));
-        let stays = |store: &Counted<Store>, slot: &Slot| {
-            let same = slot.stays.as_ref();
+        let is_same = |store: &Counted<Store>, same: Option<&Weak<Store>>| {
             same.is_none_or(|same| same.as_ptr().addr() == store.address())
         };
         let firsts = state.clone().filter_map(first);
+        let mut held = state.clone().zip(&self.held);
         self.firsts.iter().copied().eq(firsts)
+            && held.all(|(store, held)| is_same(store, held.as_ref()))
             && self.slots.iter().all(|slot| match slot.source {
                 Source::State(place) => state.clone().nth(place).is_some_and(|store| {
                     let is_own = || {
@@ -169,7 +182,7 @@ impl Round {
                         && store.dtype() == slot.dtype
                         && store.partition() == slot.initial
                         && store.around() == slot.around
-                        && stays(store, slot)
+                        && is_same(store, slot.stays.as_ref())
                         && (!slot.is_written || is_own())
                 }),
                 Source::Kept(ref store) => {

@@ -21,6 +21,7 @@
 //! application to a random vector.
 
 use super::Method;
+use super::scalars::length;
 use super::stopping::tolerance;
 use crate::nullspace::Nullspace;
 use crate::operator::{LinearOperator, check_runtime, check_same_runtime};
@@ -351,7 +352,7 @@ impl<T: Field> Claim<'_, T> {
             // (A; damping) lost changes the gradient by at most its norm times ‖A‖.
             StopReason::LeastSquares => {
                 let image = norm_of(&self.a.apply(lost)?).await?;
-                let image = image.hypot(self.method.damping() * norm_of(lost).await?);
+                let image = length(image, self.method.damping() * norm_of(lost).await?);
                 let rtol = self.rtol.max(T::Real::EPSILON.to_f64());
                 image <= rtol * found.residual_norm
             }

@@ -280,7 +280,8 @@ fn of_differences<T: Field, const D: usize>(
         return Ok(None);
     }
     let epsilon = T::Real::EPSILON.to_f64();
-    let (half, noise) = (epsilon.sqrt(), epsilon.powf(0.75));
+    let half = epsilon.sqrt();
+    let noise = half * half.sqrt();
     let largest = state.iter().map(size).fold(rhs.atol, f64::max);
     let largest = if largest > 0.0 { largest } else { 1.0 };
     let mut triplets = Triplets::new(n, n)?;

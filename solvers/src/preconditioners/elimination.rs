@@ -54,13 +54,15 @@ impl Elimination {
         let chain = self.chain.exchange();
         let first = self.layout.rows().start;
         let memory = runtime.agree(Memory::new(first, pattern, self.rule))?;
-        let received = LocalRows::receive(runtime, chain)
-            .and_then(|upper| Earlier::new(upper, chain.receive(runtime)?));
+        let upper = LocalRows::receive(runtime, chain);
+        let inverse = chain.receive(runtime);
+        let received = upper.and_then(|upper| Earlier::new(upper, inverse?));
         let earlier = match received {
             Ok(earlier) => earlier,
             Err(cause) => {
                 // Later ranks wait, and get the same cause.
-                let _ = chain.send::<u64>(runtime, Err(cause.clone()));
+                LocalRows::<T>::send_failure(runtime, chain, &cause);
+                let _ = chain.send::<T>(runtime, Err(cause.clone()));
                 return runtime.agree(Err(cause));
             }
         };
@@ -75,9 +77,8 @@ impl Elimination {
         let (factored, found) = work.eliminate(rows, memory);
         runtime.count_moved(factored.bytes() + size_of_val(rows.crd()) + size_of_val(rows.vals()));
         let upper = factored.upper.as_rows();
-        let handed_on = upper
-            .send(runtime, chain, |row| upper.entries(row))
-            .and_then(|()| chain.send(runtime, Ok(&factored.inverse)));
+        let handed_on = upper.send(runtime, chain, |row| upper.entries(row));
+        let handed_on = chain.send(runtime, Ok(&factored.inverse)).and(handed_on);
         // Ranks after a failed one have gone on with what it left: the first failure counts.
         let found = found.and_then(|found| handed_on.map(|()| found));
         let pivot = first_pivot(&self.layout, runtime.agree(found)?)?;

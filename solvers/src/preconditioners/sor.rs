@@ -277,7 +277,7 @@ impl<T: Field> Sequential<T> {
         let (rows, diagonal) = divided(a, &a.row_layout()?, (omega, most))?;
         // Both refuse the same diagonal entries, so it is the first that does.
         for triangle in [&mut self.lower, &mut self.upper].into_iter().flatten() {
-            triangle.update_rows(&rows)?;
+            triangle.update_rows(rows.as_rows())?;
         }
         self.set_middle(diagonal, omega);
         Ok(())

@@ -29,7 +29,7 @@ impl<E: Element> UpperRows<E> {
         if !is_first {
             rows = LocalRows::receive(runtime, &relay).inspect_err(|cause| {
                 // The next rank waits, and gets the same cause.
-                let _ = relay.send::<u64>(runtime, Err(cause.clone()));
+                LocalRows::<E>::send_failure(runtime, &relay, cause);
             })?;
         }
         Ok(Self { rows, relay })

@@ -53,22 +53,42 @@ impl<T: Element> Rows<'_, T> {
         part: impl Fn(usize) -> Range<usize>,
     ) -> Result<(), Error> {
         let counts = try_collect((0..self.len()).map(|row| part(row).len() as u64));
-        rows.send(messages, counts.as_deref().map_err(Clone::clone))?;
+        let sent = rows.send(messages, counts.as_deref().map_err(Clone::clone));
+        let (crd, vals) = match &sent {
+            Ok(()) => (Ok(self.crd), Ok(self.vals)),
+            Err(cause) => (Err(cause.clone()), Err(cause.clone())),
+        };
+        // All are sent, and taken, where one fails too: what comes next is another message.
         let entries = rows.of_runs(part, |_| 0..0);
-        // Both are sent, and taken, where one fails too: what comes next is another message.
-        let sent = entries.send(messages, Ok(self.crd));
-        entries.send(messages, Ok(self.vals)).and(sent)
+        let sent = sent.and(entries.send(messages, crd));
+        sent.and(entries.send(messages, vals))
     }
 }
 
 impl<T: Element> LocalRows<T> {
+    /// Tells those that wait for rows why there are none.
+    pub fn send_failure(messages: &impl Messages, rows: &Exchange, cause: &Error) {
+        // Who cannot be told has failed too.
+        let _ = rows.send::<u64>(messages, Err(cause.clone()));
+        let _ = rows.send::<u32>(messages, Err(cause.clone()));
+        let _ = rows.send::<T>(messages, Err(cause.clone()));
+    }
+
     /// Waits for the rows that others send: [`Exchange::receive`] of rows.
     ///
     /// # Errors
     ///
     /// If one of the others has left or failed, or memory runs out.
     pub fn receive(messages: &impl Messages, rows: &Exchange) -> Result<Self, Error> {
-        let pos = positions(&rows.receive::<u64>(messages)?)?;
+        let counts = rows.receive::<u64>(messages);
+        let pos = match counts.and_then(|counts| positions(&counts)) {
+            Ok(pos) => pos,
+            Err(cause) => {
+                rows.drop_received::<u32>(messages, &cause);
+                rows.drop_received::<T>(messages, &cause);
+                return Err(cause);
+            }
+        };
         let entries = rows.of_runs(|_| 0..0, |row| pos[row] as usize..pos[row + 1] as usize);
         let (crd, vals) = (entries.receive(messages), entries.receive(messages));
         let (crd, vals) = (crd?, vals?);

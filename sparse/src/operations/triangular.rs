@@ -7,6 +7,7 @@
 //! threads nor on ranks.
 
 use crate::exchange::chain::Chain;
+use crate::exchange::ghosts::Ghosts;
 use crate::exchange::layout::RowLayout;
 use crate::formats::csr::Csr;
 use crate::local::rows::{LocalRows, Rows};
@@ -158,8 +159,22 @@ impl<T: Field> TriangularSolve<T> {
     /// If the structure differs, or a diagonal entry that is to be read is 0; then nothing has
     /// changed.
     pub fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
-        let (_, rows) = a.local_rows()?;
-        self.update_rows(&rows)
+        if a.n_rows() != self.layout.n_rows() {
+            let n_rows = |n: usize| Shape::new(&[n]);
+            return Err(Error::shape(
+                OP,
+                n_rows(self.layout.n_rows()),
+                n_rows(a.n_rows()),
+            ));
+        }
+        // What is accepted does not depend on the ranks that hold the rows.
+        let own = a.own_rows()?;
+        if own.partition() == self.layout.partition() {
+            return self.update_rows(own.as_rows());
+        }
+        let ghosts = Ghosts::of_range(self.layout.runtime(), own.partition(), self.layout.rows())?;
+        let rows = ghosts.fetch_rows(own.as_rows())?;
+        self.update_rows(rows.as_rows())
     }
 
     /// The same with rows that every rank gives itself.
@@ -167,11 +182,12 @@ impl<T: Field> TriangularSolve<T> {
     /// # Errors
     ///
     /// As [`TriangularSolve::update`].
-    pub fn update_rows(&mut self, rows: &LocalRows<T>) -> Result<(), Error> {
+    pub fn update_rows(&mut self, rows: Rows<'_, T>) -> Result<(), Error> {
         let runtime = self.layout.runtime();
         let TriangularSweep { chain, part } = &mut self.sweep;
         let values = runtime.eager_task("triangular_update", &[], || {
-            runtime.count_moved(rows.bytes() + part.bytes());
+            let read = size_of_val(rows.crd()) + size_of_val(rows.vals());
+            runtime.count_moved(read + part.bytes());
             runtime.agree(part.values_of(chain.needed(), rows))
         })?;
         // Whoever still sweeps with the values of before keeps them.

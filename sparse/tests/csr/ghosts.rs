@@ -2,8 +2,10 @@
 
 use crate::{everywhere, small};
 use sparsefuse_dense::Vector;
-use sparsefuse_runtime::{Partition, Runtime, run_ranks};
-use sparsefuse_sparse::{Ghosts, LocalRows, gallery};
+use sparsefuse_runtime::{Error, Exchange, Partition, Runtime, run_ranks};
+use sparsefuse_sparse::{
+    Csr, Diagonal, Ghosts, LocalRows, Triangle, TriangularSolve, Triplets, gallery,
+};
 
 /// Some indices below `n`, others on each rank.
 fn needed(n: usize, rank: usize) -> Vec<u32> {
@@ -71,4 +73,61 @@ fn a_wrong_index_on_one_rank_is_an_error_on_all() {
         error,
         "exchange: expected indices that ascend strictly, found 2 after 2"
     );
+}
+
+/// A rank that has no rows to send tells so in as many messages as rows take, and one that fails
+/// takes as many: what comes next is another message.
+#[test]
+fn rows_that_a_rank_fails_to_send_leave_no_messages() {
+    let found = run_ranks(3, &small(), |runtime| {
+        let relay = Exchange::relay(runtime.rank(), &[0, 2, 3, 3])?;
+        let received = match runtime.rank() {
+            0 => Err(Error::argument("rows", "memory", "none")),
+            _ => LocalRows::<f64>::receive(runtime, &relay),
+        };
+        let cause = received.expect_err("the first rank has failed");
+        LocalRows::<f64>::send_failure(runtime, &relay, &cause);
+        // Empty rows are as many messages as others.
+        let mut rows = match runtime.rank() {
+            0 => LocalRows::with_capacity(2, 0),
+            _ => LocalRows::<f64>::receive(runtime, &relay)?,
+        };
+        while rows.pos.len() <= [2, 3, 3][runtime.rank()] {
+            rows.end_row();
+        }
+        let all = rows.as_rows();
+        all.send(runtime, &relay, |row| all.entries(row))?;
+        let next = runtime.all_gather(&[runtime.rank() as u64])?.concat();
+        Ok::<_, Error>((cause.to_string(), rows.pos.len(), next))
+    });
+    let found = found.unwrap().into_iter().map(Result::unwrap);
+    for (rank, (cause, len, next)) in found.enumerate() {
+        assert!(cause.contains("expected memory, found none"), "{cause}");
+        assert_eq!((len, next), ([3, 4, 4][rank], vec![0, 1, 2]));
+    }
+}
+
+/// A triangular solve takes new values whatever ranks hold their rows.
+#[test]
+fn triangles_take_values_of_rows_that_are_spread_otherwise() {
+    let expected = everywhere(|| {
+        let n = 40;
+        let mut triplets = Triplets::new(n, n)?;
+        for row in 0..n {
+            // The first rows have most of the entries.
+            for column in (row / 4 * 3..row).chain([row]) {
+                triplets.push(row, column, 1.0 + ((row * 7 + column) % 5) as f64)?;
+            }
+        }
+        let a = Csr::from_triplets(&triplets)?;
+        let mut solve = TriangularSolve::new(&a, Triangle::Lower, Diagonal::Stored)?;
+        let b = Vector::<f64>::linspace(1.0, 2.0, n);
+        solve.update(&a.balance()?.scale(2.0))?;
+        let x = solve.solve(&b)?.to_vec()?;
+        let of_other = solve.update(&gallery::poisson1d(n)?).is_err();
+        let of_fewer = solve.update(&gallery::poisson1d(n - 1)?).is_err();
+        assert!(of_other && of_fewer);
+        Ok(x)
+    });
+    assert!(expected.iter().all(|x| x.is_finite()));
 }

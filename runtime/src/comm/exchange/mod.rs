@@ -88,6 +88,11 @@ impl Exchange {
     fn new(mut sends: Vec<Part>, own: Option<(Places, Places)>, mut receives: Vec<Part>) -> Self {
         sends.retain(|(_, places)| places.len() > 0);
         receives.retain(|(_, places)| places.len() > 0);
+        Self::of_parts(sends, own, receives)
+    }
+
+    /// The same, with a message to each of these ranks, and from each, also where it is empty.
+    fn of_parts(sends: Vec<Part>, own: Option<(Places, Places)>, receives: Vec<Part>) -> Self {
         let own = own.filter(|(from, _)| from.len() > 0);
         let end = |parts: &[Part], own: Option<&Places>| {
             let own = own.map_or(0, Places::end);
@@ -233,7 +238,8 @@ impl Exchange {
     /// The exchange of what belongs to the items, of which each has a run of its own: `here` is
     /// that of an item of this rank, `arrived` that of one that has arrived. So the entries of rows
     /// follow their rows. A rank that only sends does not look at `arrived`, and one that only
-    /// receives not at `here`.
+    /// receives not at `here`. The same ranks send to one another, also where all runs are empty:
+    /// a rank that has failed before it knows the runs can take as many messages.
     ///
     /// ```
     /// use sparsefuse_runtime::Exchange;
@@ -256,7 +262,7 @@ impl Exchange {
         }
         let own = self.own.as_ref();
         let own = own.map(|(from, to)| (from.of_runs(&here), to.of_runs(&arrived)));
-        Self::new(each(&self.sends, here), own, each(&self.receives, arrived))
+        Self::of_parts(each(&self.sends, here), own, each(&self.receives, arrived))
     }
 
     /// The exchange in which each rank gets all items before its own from the rank before it, and
@@ -381,6 +387,14 @@ impl Exchange {
     pub fn receive<E: Element>(&self, messages: &impl Messages) -> Result<Vec<E>, Error> {
         let item = Item::new(E::DTYPE, 1);
         bytes::filled(self.target_len, |target| self.wait(messages, item, target))
+    }
+
+    /// Waits for what others send, and drops it: for a rank that has failed, so that what comes next
+    /// is another message.
+    pub fn drop_received<E: Element>(&self, messages: &impl Messages, cause: &Error) {
+        let nowhere = Err(cause.clone());
+        // That others have failed too changes nothing.
+        let _ = self.wait(messages, Item::new(E::DTYPE, 1), nowhere);
     }
 
     fn check_own(&self, len: usize, width: usize) -> Result<(), Error> {

@@ -195,11 +195,7 @@ impl<T: Field> LocalTriangle<T> {
     }
 
     /// The values of rows of the structure that the solve was made for, in the order of the work.
-    pub(crate) fn values_of(
-        &self,
-        needed: &[u32],
-        rows: &LocalRows<T>,
-    ) -> Result<Values<T>, Error> {
+    pub(crate) fn values_of(&self, needed: &[u32], rows: Rows<'_, T>) -> Result<Values<T>, Error> {
         let own = self.own.clone();
         if rows.pos.len() != own.len() + 1 {
             let expected = format!("{} rows", own.len());
@@ -232,10 +228,9 @@ impl<T: Field> LocalTriangle<T> {
     fn take_row(
         &self,
         needed: &[u32],
-        (rows, row): (&LocalRows<T>, usize),
+        (rows, row): (Rows<'_, T>, usize),
         values: &mut Values<T>,
     ) -> Option<Option<T>> {
-        let rows = rows.as_rows();
         let found = self.find_row(needed, rows, row)?;
         let n_outer = found.outer.len();
         for (k, at) in found.outer.enumerate() {
