@@ -141,9 +141,11 @@ impl Running<'_, '_> {
             Some((interior, boundary)) => (Part::Tiles(interior), Part::Tiles(boundary)),
             None => (Part::Tiles(&[]), Part::All),
         };
-        let mut outcome = Ok(());
+        // What could not be copied from a device that has failed is no input.
+        let device = self.context.pool.device();
+        let mut outcome = device.and_then(|device| device.lost()).map_or(Ok(()), Err);
         if leading > 0 {
-            outcome = self.run_loops(program, (0..leading, boundary));
+            outcome = outcome.and_then(|()| self.run_loops(program, (0..leading, boundary)));
         }
         self.send_ghosts((&mut ghosts, inputs), (program, &outcome), failures);
         let sent = self.now();

@@ -74,6 +74,10 @@ impl Frame {
         self.poison.clear();
         self.lost.clear();
         self.marred.clear();
+        // Empty, unless a window has ended by a panic.
+        self.instances.clear();
+        self.awaited.clear();
+        self.is_reduced = false;
         for (slot, store) in window.stores.iter().enumerate() {
             let contents = match (window.initial[slot], window.held()[slot]) {
                 (None, _) => Contents::Unwritten,
