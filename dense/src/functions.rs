@@ -46,7 +46,7 @@ functions! {
     /// `arccos`. Error up to 3.
     acos try_acos(&self) -> Self { cosine_of!(self).try_atan2(self) }
 
-    /// The angle between -pi/2 and pi/2 with this tangent. NumPy's `arctan`. Error up to 1.
+    /// The angle between -pi/2 and pi/2 with this tangent. NumPy's `arctan`. Error up to 2.
     atan try_atan(&self) -> Self { self.try_atan2(T::ONE) }
 
     /// The inverse of the hyperbolic sine. NumPy's `arcsinh`. Error up to 4.

@@ -23,17 +23,17 @@
 //! | exp | 0.76 | 0.6 | 1.2 | Cody and Waite, polynomial |
 //! | log | 0.79 | 0.9 | 1.4 | series of `(m - 1) / (m + 1)` |
 //! | sin, cos | 0.74 | 0.9 | 1.8 | Cody and Waite; Payne and Hanek |
-//! | tanh | 0.69 | 1.0 | 2.1 | `e^2x - 1` in extended precision |
+//! | tanh | 0.84 | 1.0 | 2.1 | `e^2x - 1` in extended precision |
 //! | erf | 1.38 | 1.5 | 3.0 | polynomial; `1 - e^polynomial` |
 //! | cbrt | 0.52 | 1.0 | 1.9 | polynomial; Halley |
 //! | lgamma | 0.59 | 9.0 | 16.6 | Stirling, recurrence, logarithms in extended precision |
 //! | pow | 0.68 | 3.7 | 7.5 | logarithm in extended precision |
 //! | hypot | 0.95 | 0.3 | 0.5 | scaled squares |
-//! | atan2 | 0.91 | - | 2.2 | polynomial |
-//! | sinh | 1.38 | - | 2.3 | `e^x - 1` in extended precision |
-//! | cosh | 1.78 | - | 2.7 | the same |
-//! | expm1 | 0.87 | - | 2.2 | the same |
-//! | log1p | 1.04 | - | 1.4 | logarithm of the rounded sum, and what it lost |
+//! | atan2 | 1.11 | - | 2.2 | polynomial |
+//! | sinh | 1.44 | - | 2.3 | `e^x - 1` in extended precision |
+//! | cosh | 1.80 | - | 2.7 | the same |
+//! | expm1 | 1.00 | - | 2.2 | the same |
+//! | log1p | 1.27 | - | 1.4 | logarithm of the rounded sum, and what it lost |
 //! | log2, log10 | 0.50 | - | 2.2 | logarithm in extended precision |
 //!
 //! Where there is no time for AVX-512, blocks run what is compiled for AVX2 (but of atan2 there is

@@ -87,7 +87,8 @@ impl<'a, T: Field, const D: usize> Bdf<'a, T, D> {
                 Err(end) => return Ok(Some(end)),
             };
             is_again = true;
-            if length != self.length {
+            // What a rounded time makes of a length is the same length.
+            if !is_rounding(length / self.length) {
                 self.change_length(length / self.length)?;
                 self.newton.forget();
             }
@@ -122,7 +123,7 @@ impl<'a, T: Field, const D: usize> Bdf<'a, T, D> {
             at.y = y;
             self.last = Some((t, h, self.differences[..=order].to_vec()));
             if self.equal_steps > order {
-                self.choose(error, safety, &allowed)?;
+                self.choose((error, safety), &allowed, at.longest_step())?;
             }
             return Ok(None);
         }
@@ -146,12 +147,13 @@ impl<'a, T: Field, const D: usize> Bdf<'a, T, D> {
         Ok(())
     }
 
-    /// The order, one more or less, that allows the longest steps, and their length.
+    /// The order, one more or less, that allows the longest steps, and their length. The factors
+    /// serve on where both stay.
     fn choose(
         &mut self,
-        error: f64,
-        safety: f64,
+        (error, safety): (f64, f64),
         allowed: &Array<T::Real, D>,
+        longest_step: f64,
     ) -> Result<(), Error> {
         let order = self.order;
         let error_of = |other: usize| {
@@ -174,8 +176,14 @@ impl<'a, T: Field, const D: usize> Bdf<'a, T, D> {
                 (best, longest) = (other, factor);
             }
         }
+        let factor = MOST_FACTOR.min(safety * longest);
+        let factor = factor.min(longest_step / self.length);
+        if best == order && is_rounding(factor) {
+            self.equal_steps = 0;
+            return Ok(());
+        }
         self.order = best;
-        self.change_length(MOST_FACTOR.min(safety * longest))?;
+        self.change_length(factor)?;
         self.newton.forget();
         Ok(())
     }
@@ -208,6 +216,11 @@ impl<'a, T: Field, const D: usize> Bdf<'a, T, D> {
     pub(super) fn factorisations(&self) -> usize {
         self.newton.factorisations()
     }
+}
+
+/// Whether a factor of lengths is 1 but for rounding.
+fn is_rounding(factor: f64) -> bool {
+    (factor - 1.0).abs() <= 4.0 * f64::EPSILON
 }
 
 /// The weights of the differences up to an order in those for steps `factor` times as long: column

@@ -24,9 +24,11 @@ const TOLERANCE: f64 = 1e-3;
 /// tolerance, and so steps of stiff systems would stay short.
 const SMALL: usize = 100;
 
-/// A second change that is this part of the tolerance or less ends the rounds. SciPy's `BDF` has no
-/// such rule, and fails where changes are rounding alone and do not fall.
-const ROUNDING: f64 = 0.1;
+/// A second change that is no more than rounding ends the rounds: this many times the precision
+/// beside the state, and this part of the tolerance at most. SciPy's `BDF` has no such rule, and
+/// fails where changes are rounding alone and do not fall.
+const ROUNDING: f64 = 1e3;
+const MOST_ROUNDING: f64 = 0.1;
 
 /// The method with the Jacobian and the factors that serve until it converges too slowly.
 pub(super) struct Newton<'a, T, const D: usize> {
@@ -198,7 +200,7 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
                 rate >= 1.0 || left / (1.0 - rate) > self.tolerance
             };
             // Where so little is left, it is rounding, which does not become less.
-            let is_rounding = last.is_some() && size <= ROUNDING * self.tolerance;
+            let is_rounding = last.is_some() && self.is_rounding(size, rhs.rtol);
             if !size.is_finite() || !is_rounding && rate.is_some_and(is_hopeless) {
                 return Ok(Solved::Failed);
             }
@@ -219,6 +221,19 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
             last = Some(size);
         }
         Ok(Solved::Failed)
+    }
+
+    /// Whether a change of this size may be rounding. By a Jacobian of another state that was much
+    /// larger all changes are small, whatever is left to change.
+    fn is_rounding(&self, size: f64, rtol: f64) -> bool {
+        let of_state = ROUNDING * T::Real::EPSILON.to_f64() / rtol;
+        let most = MOST_ROUNDING * self.tolerance;
+        let has_newer = match self.jacobian {
+            Jacobian::Constant(_) => false,
+            Jacobian::Differences => self.is_small && !self.is_present,
+            Jacobian::Function(_) => !self.is_present,
+        };
+        size <= of_state.min(most) && (of_state < most || !has_newer)
     }
 
     /// The solution of (I - c J) x = residual, with J at this state.

@@ -75,6 +75,10 @@ impl<T, const D: usize> Progress<T, D> {
         Ok(Try { t, h, length })
     }
 
+    pub(super) fn longest_step(&self) -> f64 {
+        self.longest_step
+    }
+
     /// The time to go to.
     pub(super) fn end(&self) -> f64 {
         self.end

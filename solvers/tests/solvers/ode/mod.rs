@@ -1,5 +1,7 @@
 //! Ordinary differential equations, against SciPy and known solutions.
 
+mod bdf;
+
 use num_complex::Complex;
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::{Field, Real};
@@ -664,50 +666,4 @@ fn steps_end_where_the_slope_is_a_number() {
         let y = solved.y.to_vec().unwrap()[0];
         assert!((y - 1e-4).abs() < 1e-3, "{scheme:?}: {y}");
     }
-}
-
-/// Without a Jacobian the steps of a small stiff system are those of SciPy 1.17, about 85 with 210
-/// evaluations.
-#[test]
-fn stiff_systems_need_no_jacobian() {
-    everywhere(|| {
-        let options = IvpOptions {
-            scheme: Scheme::Bdf,
-            ..IvpOptions::default()
-        };
-        let begin = Vector::from_vec(vec![1.0, 0.0, 0.0]);
-        let slope = |t, y: &Vector<f64>| Ok(Vector::from_vec(robertson(t, &y.to_vec()?)));
-        let solved = solve_ivp(slope, (0.0, 1e4), &begin, options)?;
-        assert_eq!(solved.end, IvpEnd::Reached);
-        assert!(solved.steps < 150, "{} steps", solved.steps);
-        assert!(
-            solved.evaluations < 500,
-            "{} evaluations",
-            solved.evaluations
-        );
-        Ok(bits(&solved.y.to_vec()?))
-    });
-}
-
-/// Elements of 0 beside large ones: their own steps would be rounding of the others.
-#[test]
-fn differences_of_elements_of_mixed_size() {
-    let slope = |t: f64, y: &[f64]| {
-        vec![
-            1e4 * (y[1] - y[0]) - 1e4 * y[2],
-            0.1 * (300.0 - y[1]) + 1e-3 * t.sin(),
-            0.1 * (300.0 - y[2]),
-        ]
-    };
-    let options = IvpOptions {
-        scheme: Scheme::Bdf,
-        rtol: 1e-6,
-        ..IvpOptions::default()
-    };
-    let begin = Vector::from_vec(vec![0.0, 300.0, 300.0]);
-    let f = |t, y: &Vector<f64>| Ok(Vector::from_vec(slope(t, &y.to_vec()?)));
-    let solved = solve_ivp(f, (0.0, 20.0), &begin, options).unwrap();
-    assert_eq!(solved.end, IvpEnd::Reached);
-    // SciPy 1.17 takes 61.
-    assert!(solved.steps < 90, "{} steps", solved.steps);
 }
