@@ -81,6 +81,7 @@ mod axes;
 mod batches;
 mod calculus;
 mod columns;
+mod combinations;
 mod contract;
 mod convolve;
 mod cross;

@@ -57,13 +57,22 @@ pub(super) fn sum_of_multiples<T: Field>(
     first.plus_multiples(&terms(&vectors[1..], &coefficients[1..]))
 }
 
+/// Sums from which on they are one product of matrices. Fewer are fused with what is before and
+/// behind them, and stay where the vectors are, as on a device.
+const MANY: usize = 16;
+
 /// As many sums as there are lists of coefficients.
 pub(super) fn sums_of_multiples<T: Field>(
     vectors: &[Vector<T>],
     coefficients: &[Vec<Complex<f64>>],
-) -> Vec<Vector<T>> {
-    let sum = |coefficients: &Vec<_>| sum_of_multiples(vectors, coefficients);
-    coefficients.iter().map(sum).collect()
+) -> Result<Vec<Vector<T>>, Error> {
+    if coefficients.len() < MANY {
+        let sum = |coefficients: &Vec<_>| sum_of_multiples(vectors, coefficients);
+        return Ok(coefficients.iter().map(sum).collect());
+    }
+    let elements = |list: &Vec<_>| list.iter().map(|&c| element::<T>(c)).collect();
+    let coefficients: Vec<Vec<T>> = coefficients.iter().map(elements).collect();
+    Vector::try_combinations(&vectors.iter().collect::<Vec<_>>(), &coefficients)
 }
 
 /// `x` without the multiples of some vectors.

@@ -82,7 +82,7 @@ pub(super) fn find<T: Field>(
             });
         }
         has_claimed = converged == k;
-        space.restart(&schur, kept(&schur, k, ncv, converged));
+        space.restart(&schur, kept(&schur, k, ncv, converged))?;
         iterations += 1;
     }
 }
@@ -206,11 +206,12 @@ impl<'a, T: Field> Space<'a, T> {
     }
 
     /// Makes the space that of the first columns of Q.
-    fn restart(&mut self, schur: &Schur, kept: usize) {
+    fn restart(&mut self, schur: &Schur, kept: usize) -> Result<(), Error> {
         let columns: Vec<Coefficients> = (0..kept).map(|column| schur.column(column)).collect();
         self.projected = schur.leading(kept);
         self.couplings = columns.iter().map(|q| self.coupling(q)).collect();
-        self.basis = sums_of_multiples(&self.basis, &columns);
+        self.basis = sums_of_multiples(&self.basis, &columns)?;
+        Ok(())
     }
 
     /// The first eigenvalues and their vectors.

@@ -15,7 +15,7 @@
 //! against all of them as often as it takes; T is real, with the elements that the theory has.
 
 use super::Search;
-use super::block::{sum_of_multiples, sums_of_multiples};
+use super::block::sums_of_multiples;
 use super::gram_schmidt::{
     new_direction, new_direction_in, orthogonalise, square_of_length, start,
 };
@@ -77,7 +77,7 @@ pub(super) fn find<T: Field>(
             let coefficients: Vec<_> = wanted.iter().map(|&i| pairs.vectors[i].clone()).collect();
             return Ok(Found {
                 values: wanted.iter().map(|&i| pairs.values[i]).collect(),
-                vectors: sums_of_multiples(&space.basis, &coefficients),
+                vectors: sums_of_multiples(&space.basis, &coefficients)?,
                 converged,
                 iterations,
                 products: space.products,
@@ -85,7 +85,7 @@ pub(super) fn find<T: Field>(
             });
         }
         has_claimed = converged == k;
-        space.restart(&pairs, &order[..kept(k, ncv, converged)]);
+        space.restart(&pairs, &order[..kept(k, ncv, converged)])?;
         iterations += 1;
     }
 }
@@ -296,7 +296,7 @@ impl<'a, T: Field> Lanczos<'a, T> {
     }
 
     /// Makes the space that of some eigenvectors of T.
-    fn restart(&mut self, pairs: &Eigenpairs, kept: &[usize]) {
+    fn restart(&mut self, pairs: &Eigenpairs, kept: &[usize]) -> Result<(), Error> {
         let mut projected = Hermitian::zeros(kept.len());
         for (row, &i) in kept.iter().enumerate() {
             projected.set(row, row, Complex::new(pairs.values[i], 0.0));
@@ -304,8 +304,9 @@ impl<'a, T: Field> Lanczos<'a, T> {
         self.projected = projected;
         let couplings = kept.iter().map(|&i| self.coupling(&pairs.vectors[i]));
         self.couplings = couplings.collect();
-        let vectors = kept.iter().map(|&i| &pairs.vectors[i]);
-        self.basis = vectors.map(|s| sum_of_multiples(&self.basis, s)).collect();
+        let vectors: Vec<_> = kept.iter().map(|&i| pairs.vectors[i].clone()).collect();
+        self.basis = sums_of_multiples(&self.basis, &vectors)?;
+        Ok(())
     }
 }
 

@@ -213,13 +213,13 @@ impl<T: Field> Block<T> {
     }
 
     /// The sums with these coefficients.
-    fn combined(&self, coefficients: &[Coefficients]) -> Self {
+    fn combined(&self, coefficients: &[Coefficients]) -> Result<Self, Error> {
         let combined = |vectors: &[Vector<T>]| sums_of_multiples(vectors, coefficients);
-        Self {
-            x: combined(&self.x),
-            ax: combined(&self.ax),
-            bx: self.bx.as_deref().map(combined),
-        }
+        Ok(Self {
+            x: combined(&self.x)?,
+            ax: combined(&self.ax)?,
+            bx: self.bx.as_deref().map(combined).transpose()?,
+        })
     }
 }
 
@@ -279,7 +279,7 @@ impl<'a, 'o, T: Field> Search<'a, 'o, T> {
             options,
             constraints,
             constraint_images,
-            p: x.combined(&[]),
+            p: x.combined(&[])?,
             values: Vec::new(),
             x,
             norm_a: 0.0,
@@ -406,8 +406,7 @@ impl<'a, 'o, T: Field> Search<'a, 'o, T> {
         let steps: Vec<_> = active.iter().map(|&i| without_first(&best[i], k)).collect();
         let steps = orthonormalise(&gram, &best, &steps, least::<T>());
         self.values = order.iter().map(|&i| pairs.values[i]).collect();
-        self.x = basis.combined(&best);
-        self.p = basis.combined(&steps);
+        (self.x, self.p) = (basis.combined(&best)?, basis.combined(&steps)?);
         Ok(true)
     }
 
@@ -461,7 +460,7 @@ fn orthonormal<T: Field>(
     let units: Vec<_> = (0..n).map(|i| unit(n, i)).collect();
     let coefficients = orthonormalise(&gram, &[], &units, least::<T>());
     let vectors = all_without(&vectors, others, &along);
-    Ok(sums_of_multiples(&vectors, &coefficients))
+    sums_of_multiples(&vectors, &coefficients)
 }
 
 /// Each vector without its multiples of others.

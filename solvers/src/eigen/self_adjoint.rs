@@ -396,7 +396,7 @@ fn finish<T: Field>(
     let (values, vectors): (Vec<f64>, Vec<Vector<T>>) = pairs.into_iter().unzip();
     let gram = Products::of_hermitian(&vectors, &mass_images(&vectors)?).read_hermitian()?;
     let units: Vec<_> = (0..vectors.len()).map(|i| unit(vectors.len(), i)).collect();
-    let vectors = sums_of_multiples(&vectors, &orthonormalise(&gram, &[], &units, 0.0));
+    let vectors = sums_of_multiples(&vectors, &orthonormalise(&gram, &[], &units, 0.0))?;
     let left = residuals(&values, &images(a, &vectors)?, &mass_images(&vectors)?);
     Ok(Eigen {
         residuals: norms(&left)?,

@@ -200,8 +200,8 @@ impl<T: Field> Gram<'_, T> {
             right,
         } = small_svd(columns);
         let near: Vec<Vector<T>> = order.iter().map(|&i| found[i].clone()).collect();
-        let near = sums_of_multiples(&near, &right);
-        Ok((values, near, sums_of_multiples(&far, &left)))
+        let near = sums_of_multiples(&near, &right)?;
+        Ok((values, near, sums_of_multiples(&far, &left)?))
     }
 }
 
