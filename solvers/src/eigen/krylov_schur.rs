@@ -192,10 +192,12 @@ impl<'a, T: Field> Space<'a, T> {
     fn converged(&self, schur: &Schur, k: usize, tol: f64) -> usize {
         let epsilon = T::Real::EPSILON.to_f64();
         let values = schur.values();
+        // Of b^T z, a sum of products of rounded numbers.
+        let rounding = epsilon * self.largest * (self.couplings.len() as f64).sqrt();
         let is_converged = |&place: &usize| {
             let tolerance = tol.max(epsilon) * size(values[place]);
             let residual = size(self.coupling(&schur.eigenvector(place)));
-            residual <= tolerance.max(epsilon * self.largest)
+            residual <= tolerance.max(rounding)
         };
         (0..k).filter(is_converged).count()
     }

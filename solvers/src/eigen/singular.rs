@@ -7,7 +7,7 @@
 //! with more digits than the roots of the eigenvalues. SciPy's `svds` does the same by default.
 
 use super::block::{Products, norms, residuals, sums_of_multiples, without};
-use super::gram_schmidt::orthogonalise;
+use super::gram_schmidt::{orthogonalise, start};
 use super::small_svd::{SmallSvd, small_svd};
 use super::{EigshOptions, eigsh, scale};
 use crate::operator::LinearOperator;
@@ -111,6 +111,7 @@ pub fn svds<T: Field>(
     let (values, near, far) = gram.both_sides(&found.vectors)?;
     let back: Result<Vec<_>, Error> = far.iter().map(|x| gram.back(x)).collect();
     let residuals = norms(&residuals(&values, &back?, &near))?;
+    let good = gram.count_good(&values, &residuals, options.tol)?;
     let (left, right) = match gram.is_tall {
         true => (far, near),
         false => (near, far),
@@ -127,13 +128,17 @@ pub fn svds<T: Field>(
         left,
         right,
         residuals: multiplied(residuals),
-        converged: if is_finite { found.converged } else { 0 },
+        converged: if is_finite {
+            found.converged.min(good)
+        } else {
+            0
+        },
         iterations: found.iterations,
         products: found.products,
-        reason: if is_finite {
-            found.reason
-        } else {
-            StopReason::NotFinite
+        reason: match (is_finite, found.reason) {
+            (false, _) => StopReason::NotFinite,
+            (true, StopReason::Converged) if good < k => StopReason::Stagnation,
+            (true, reason) => reason,
         },
         values,
     })
@@ -160,6 +165,28 @@ impl<T: Field> Gram<'_, T> {
             true => self.a.apply_adjoint(x),
             false => self.a.apply(x),
         }
+    }
+
+    /// How many pairs have a residual that is small beside the norm of A. Where values are nothing
+    /// beside that norm their squares, which Lanczos's method sees, are rounding, and the vectors of
+    /// the longer side are any.
+    fn count_good(&self, values: &[f64], residuals: &[f64], tol: f64) -> Result<usize, Error> {
+        let part = tol.max(T::Real::EPSILON.to_f64().sqrt());
+        let count = |norm: f64| {
+            let small = residuals
+                .iter()
+                .filter(|&&residual| residual <= part * norm);
+            small.count()
+        };
+        let largest = values.iter().chain(residuals).copied();
+        let largest = largest.fold(0.0, f64::max);
+        if count(largest) == residuals.len() {
+            return Ok(residuals.len());
+        }
+        // The norm of A is at least that of an image.
+        let x = start::<T>(OP, self, None)?;
+        let image = norms(&[self.there(&x)?])?[0];
+        Ok(count(largest.max(image)))
     }
 
     /// The singular values of the operator on the space of some orthonormal vectors, in descending

@@ -26,11 +26,13 @@ pub(super) struct SmallSvd {
 pub(super) fn small_svd(mut columns: Vec<Coefficients>) -> SmallSvd {
     let n = columns.len();
     let mut right: Vec<Coefficients> = (0..n).map(|column| unit(n, column)).collect();
+    let longest = |columns: &[Coefficients]| columns.iter().map(|x| length(x)).fold(0.0, f64::max);
+    let nothing = longest(&columns) * NOTHING;
     for _ in 0..MAX_SWEEPS {
         let mut is_orthogonal = true;
         for q in 1..n {
             for p in 0..q {
-                if let Some(rotation) = Rotation::of(&columns[p], &columns[q]) {
+                if let Some(rotation) = Rotation::of(&columns[p], &columns[q], nothing) {
                     is_orthogonal = false;
                     rotation.rotate(&mut columns, (p, q));
                     rotation.rotate(&mut right, (p, q));
@@ -44,7 +46,7 @@ pub(super) fn small_svd(mut columns: Vec<Coefficients>) -> SmallSvd {
     let lengths: Vec<f64> = columns.iter().map(|column| length(column)).collect();
     // Rotations make what is rounding beside larger columns smaller and smaller, to where squares
     // are out of range.
-    let least = lengths.iter().copied().fold(0.0, f64::max) * NOTHING;
+    let least = longest(&columns) * NOTHING;
     let lengths: Vec<f64> = lengths
         .into_iter()
         .map(|length| if length <= least { 0.0 } else { length })
@@ -74,11 +76,12 @@ struct Rotation {
 }
 
 impl Rotation {
-    /// None where they are orthogonal to rounding.
-    fn of(x: &[Complex<f64>], y: &[Complex<f64>]) -> Option<Self> {
+    /// None where they are orthogonal to rounding, or one is no longer than `nothing`: of such small
+    /// products the phase would be rounded.
+    fn of(x: &[Complex<f64>], y: &[Complex<f64>], nothing: f64) -> Option<Self> {
         let product = inner(x, y);
         let (of_x, of_y, of_both) = (length(x), length(y), size(product));
-        if !(of_both > f64::EPSILON * of_x * of_y) {
+        if of_x.min(of_y) <= nothing || !(of_both > f64::EPSILON * of_x * of_y) {
             return None;
         }
         let zeta = (of_y - of_x) * (of_y + of_x) / (2.0 * of_both);
