@@ -299,6 +299,8 @@ impl Header {
         let order = after("fortran_order")?;
         let dims = after("shape")?.strip_prefix('(')?.split_once(')')?.0;
         let dims = dims.split(',').map(str::trim).filter(|dim| !dim.is_empty());
+        // Python 2 has written its long numbers with an L.
+        let dims = dims.map(|dim| dim.strip_suffix('L').unwrap_or(dim));
         let shape: Result<Vec<usize>, _> = dims.map(str::parse).collect();
         let shape = shape.ok()?;
         let is_by_columns = match (order.starts_with("True"), order.starts_with("False")) {

@@ -66,7 +66,7 @@ twins! {
 }
 
 twins! {
-    @ "If `k` is not a positive number, or memory cannot hold the shape.";
+    @ "If `k` is not a finite number from 0, or memory cannot hold the shape.";
     [T: Real, const D: usize] Array<T, D>;
     /// Random numbers with the density `x^(k-1) exp(-x) / gamma(k)`: NumPy's
     /// `Generator.standard_gamma(k)`. By the method of G. Marsaglia and W. W. Tsang, *A Simple
@@ -81,13 +81,13 @@ twins! {
     /// ```
     random_gamma try_random_gamma(shape: [usize; D], k: f64, seed: u64) -> Self {
         const OP: &str = "random_gamma";
-        check_positive(OP, k)?;
+        check_rate(OP, k)?;
         drawn(OP, shape, Gamma { k, seed })
     }
 }
 
 twins! {
-    @ "If `mean` is not a positive number of at most 1e15, or memory cannot hold the shape.";
+    @ "If `mean` is not a number from 0 to 1e15, or memory cannot hold the shape.";
     [const D: usize] Array<i64, D>;
     /// Counts of events of which there are `mean` in the mean, independent of each other: NumPy's
     /// `Generator.poisson(mean)`. By the product of uniform numbers for small means, else by the
@@ -103,7 +103,7 @@ twins! {
     /// ```
     random_poisson try_random_poisson(shape: [usize; D], mean: f64, seed: u64) -> Self {
         const OP: &str = "random_poisson";
-        check_positive(OP, mean)?;
+        check_rate(OP, mean)?;
         if mean > 1e15 {
             return Err(Error::argument(OP, "a mean of at most 1e15", mean.to_string()));
         }
@@ -111,10 +111,10 @@ twins! {
     }
 }
 
-fn check_positive(op: &'static str, number: f64) -> Result<(), Error> {
-    match number > 0.0 && number.is_finite() {
+fn check_rate(op: &'static str, number: f64) -> Result<(), Error> {
+    match number >= 0.0 && number.is_finite() {
         true => Ok(()),
-        false => Err(Error::argument(op, "a positive number", number.to_string())),
+        false => Err(Error::argument(op, "a number from 0", number.to_string())),
     }
 }
 

@@ -37,7 +37,8 @@ impl<T: Real, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// If there is no bin, or the range is not one of finite numbers, the first below the last.
+    /// If there is no bin, or the range is not one of a finite length, or the first number is above
+    /// the last.
     pub fn try_histogram(
         &self,
         bins: usize,
@@ -49,6 +50,11 @@ impl<T: Real, const D: usize> Array<T, D> {
         }
         // Two more count what lies outside.
         check_len(OP, Shape::new(&[bins.saturating_add(2)]))?;
+        // A range of one number has it in its middle, as in NumPy.
+        let range = match range.start == range.end {
+            true => range.start - 0.5..range.end + 0.5,
+            false => range,
+        };
         let length = range.end - range.start;
         if !(length > 0.0 && length < f64::INFINITY) {
             let expected = "a range of a finite length, the first number below the last";

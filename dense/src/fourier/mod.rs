@@ -118,7 +118,8 @@ transforms! {
     rfft try_rfft rfft_axis try_rfft_axis() [Real] -> T::Complex, Forward, Half;
 
     /// The `n` real numbers whose transform begins with these: NumPy's `fft.irfft(a, n)`. Where
-    /// there are more than `n / 2 + 1` along the axis, the others are left out; imaginary parts of
+    /// there are more than `n / 2 + 1` along the axis, the others are left out (fewer are an error,
+    /// where NumPy goes on with zeros: [`Array::pad`] adds them); imaginary parts of
     /// what has to be real are not looked at. Costs as much as [`Array::rfft_axis`].
     irfft try_irfft irfft_axis try_irfft_axis(n: usize) [Field] -> T::Real, Inverse, OfHalf;
 }

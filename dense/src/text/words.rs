@@ -30,7 +30,7 @@ pub(super) fn read<T: Element>(word: &str) -> Option<T> {
     Some(T::from_bits(bits))
 }
 
-/// The parts of a complex number: `1.5-2j`, `1.5`, `2j`, in brackets or not.
+/// The parts of a complex number: `1.5-2j`, `1.5+-2j`, `1.5`, `2j`, in brackets or not.
 fn parts(word: &str, bits: impl Fn(&str) -> Option<u64>) -> Option<[u64; 2]> {
     let inner = word
         .strip_prefix('(')
@@ -45,7 +45,10 @@ fn parts(word: &str, bits: impl Fn(&str) -> Option<u64>) -> Option<[u64; 2]> {
         (c == '+' || c == '-') && begins.is_some_and(|c| !matches!(c, 'e' | 'E'))
     };
     match word.char_indices().rev().find(is_between) {
-        Some((at, _)) => Some([bits(&word[..at])?, bits(&word[at..])?]),
+        Some((at, _)) => {
+            let (re, im) = word.split_at(at);
+            Some([bits(re.strip_suffix('+').unwrap_or(re))?, bits(im)?])
+        }
         None => Some([bits("0")?, bits(word)?]),
     }
 }

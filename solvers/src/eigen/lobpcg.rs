@@ -149,6 +149,11 @@ fn check<T: Field>(
     }
     let n = a.shape().0;
     let most = n.saturating_sub(options.constraints.len() + 1);
+    if most == 0 {
+        let least = options.constraints.len() + 2;
+        let expected = format!("a matrix of {least} rows or more");
+        return Err(Error::argument(OP, expected, format!("{n}")));
+    }
     if start.is_empty() || start.len() > most {
         let expected = format!("from 1 to {most} vectors to start from");
         return Err(Error::argument(OP, expected, start.len().to_string()));

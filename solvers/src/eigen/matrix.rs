@@ -10,6 +10,9 @@ use crate::powers::times_power_of;
 use num_complex::Complex;
 use std::ops::Range;
 
+/// Rows that are reflected together.
+const SIDE_BY_SIDE: usize = 4;
+
 /// A square matrix, row by row.
 #[derive(Clone, Debug)]
 pub(super) struct Matrix {
@@ -76,12 +79,23 @@ impl Matrix {
         columns: Range<usize>,
         reflection: &Reflection,
     ) {
-        for column in columns {
-            let rows = (first..).zip(&reflection.v);
-            let along: Complex<f64> = rows.map(|(row, v)| v.conj() * self.at(row, column)).sum();
-            for (row, v) in (first..).zip(&reflection.v) {
-                let element = self.at(row, column) - v * along * reflection.tau;
-                self.set(row, column, element);
+        // Row by row, as the elements lie; sums of a column are in the order of the rows.
+        let mut along = vec![Complex::<f64>::ZERO; columns.len()];
+        let is_real = reflection.is_real;
+        for (row, v) in (first..).zip(&reflection.v) {
+            let elements = &self.elements[row * self.n..][columns.clone()];
+            let pairs = along.iter_mut().zip(elements);
+            match is_real {
+                true => pairs.for_each(|(along, element)| *along += element * v.re),
+                false => pairs.for_each(|(along, element)| *along += v.conj() * element),
+            }
+        }
+        for (row, v) in (first..).zip(&reflection.v) {
+            let elements = &mut self.elements[row * self.n..][columns.clone()];
+            let (tau, pairs) = (reflection.tau, elements.iter_mut().zip(&along));
+            match is_real {
+                true => pairs.for_each(|(element, along)| *element -= along * v.re * tau),
+                false => pairs.for_each(|(element, along)| *element -= v * along * tau),
             }
         }
     }
@@ -93,14 +107,23 @@ impl Matrix {
         rows: Range<usize>,
         reflection: &Reflection,
     ) {
+        let len = reflection.v.len();
+        let mut rows = rows;
+        // Several rows side by side, since each sum waits for its last term.
+        while rows.len() >= SIDE_BY_SIDE {
+            let start = rows.start * self.n;
+            let elements = &mut self.elements[start..start + SIDE_BY_SIDE * self.n];
+            let mut next = elements.chunks_exact_mut(self.n);
+            let group = [(); SIDE_BY_SIDE].map(|()| {
+                let row = next.next().expect("as many rows as were taken");
+                &mut row[first..first + len]
+            });
+            reflection.reflect(group);
+            rows.start += SIDE_BY_SIDE;
+        }
         for row in rows {
             let start = row * self.n + first;
-            let elements = &mut self.elements[start..start + reflection.v.len()];
-            let terms = elements.iter().zip(&reflection.v);
-            let along: Complex<f64> = terms.map(|(a, v)| a * v).sum();
-            for (element, v) in elements.iter_mut().zip(&reflection.v) {
-                *element -= along * v.conj() * reflection.tau;
-            }
+            reflection.reflect([&mut self.elements[start..start + len]]);
         }
     }
 }
@@ -110,9 +133,38 @@ impl Matrix {
 pub(super) struct Reflection {
     v: Coefficients,
     tau: f64,
+    /// Whether v is: then half of the products are enough.
+    is_real: bool,
 }
 
 impl Reflection {
+    /// Rows as long as v, multiplied by the reflection from the right.
+    fn reflect<const N: usize>(&self, rows: [&mut [Complex<f64>]; N]) {
+        match self.is_real {
+            true => self.reflect_by(rows, |x, v| x * v.re),
+            false => self.reflect_by(rows, |x, v| x * v),
+        }
+    }
+
+    #[inline(always)]
+    fn reflect_by<const N: usize>(
+        &self,
+        mut rows: [&mut [Complex<f64>]; N],
+        times: impl Fn(Complex<f64>, Complex<f64>) -> Complex<f64>,
+    ) {
+        let mut along = [Complex::<f64>::ZERO; N];
+        for (k, v) in self.v.iter().enumerate() {
+            for (along, row) in along.iter_mut().zip(&rows) {
+                *along += times(row[k], *v);
+            }
+        }
+        for (k, v) in self.v.iter().enumerate() {
+            for (along, row) in along.iter().zip(&mut rows) {
+                row[k] -= times(*along, v.conj()) * self.tau;
+            }
+        }
+    }
+
     /// None where x is 0.
     pub(super) fn of(x: &[Complex<f64>]) -> Option<Self> {
         let length = x.iter().map(Complex::norm_sqr).sum::<f64>().sqrt();
@@ -128,6 +180,7 @@ impl Reflection {
         v[0] += phase * length;
         let squares: f64 = v.iter().map(Complex::norm_sqr).sum();
         Some(Self {
+            is_real: v.iter().all(|v| v.im == 0.0),
             v,
             tau: 2.0 / squares,
         })

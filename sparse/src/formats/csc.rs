@@ -48,7 +48,14 @@ impl<T: Numeric> Csc<T> {
         rows: Vec<u32>,
         vals: Vec<T>,
     ) -> Result<Self, Error> {
-        Csr::new(n_cols, n_rows, pos, rows, vals).map(Self::of_transpose)
+        if let Some(row) = rows.iter().find(|&&row| row as usize >= n_rows) {
+            let expected = format!("rows below {n_rows}");
+            return Err(Error::argument("csc", expected, row.to_string()));
+        }
+        let transpose = Csr::new(n_cols, n_rows, pos, rows, vals);
+        transpose
+            .map(Self::of_transpose)
+            .map_err(|error| error.of_operation("csc"))
     }
 
     /// The matrix whose transpose this is; nothing is copied.

@@ -160,9 +160,16 @@ pub(crate) fn offsets<T: Numeric>(
             }
         }
     });
-    let is_met = |bit: &usize| words[bit / 64].load(Ordering::Relaxed) >> (bit % 64) & 1 == 1;
-    let met = (0..bits).filter(is_met);
-    met.map(|bit| bit as i64 - last as i64).collect()
+    let mut offsets = Vec::new();
+    for (number, word) in words.iter().enumerate() {
+        let mut rest = word.load(Ordering::Relaxed);
+        while rest != 0 {
+            let bit = number * 64 + rest.trailing_zeros() as usize;
+            offsets.push(bit as i64 - last as i64);
+            rest &= rest - 1;
+        }
+    }
+    offsets
 }
 
 #[cfg(test)]
