@@ -95,14 +95,18 @@ fn what_is_no_distribution_is_refused() {
     assert!(message(Vector::try_random_integers([3], i64::MIN..i64::MAX, 1)).contains("2^53"));
     assert_eq!(
         message(Vector::try_random_poisson([3], -1.0, 1)),
-        "random_poisson: expected a positive number, found -1"
+        "random_poisson: expected a number from 0, found -1"
     );
     assert!(message(Vector::try_random_poisson([3], f64::NAN, 1)).contains("found NaN"));
     assert!(message(Vector::try_random_poisson([3], 1e18, 1)).contains("at most 1e15"));
-    let error = Vector::<f64>::try_random_gamma([3], 0.0, 1).unwrap_err();
+    let none = Vector::try_random_poisson([3], 0.0, 1).unwrap();
+    assert_eq!(none.to_vec().unwrap(), [0; 3]);
+    let none = Vector::<f64>::try_random_gamma([3], 0.0, 1).unwrap();
+    assert_eq!(none.to_vec().unwrap(), [0.0; 3]);
+    let error = Vector::<f64>::try_random_gamma([3], -0.5, 1).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "random_gamma: expected a positive number, found 0"
+        "random_gamma: expected a number from 0, found -0.5"
     );
     assert!(
         Vector::random_permutation(0, 1)

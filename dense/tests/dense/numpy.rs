@@ -283,7 +283,11 @@ fn histograms() {
     let x = Vector::from_vec(vec![1.0]);
     let error = x.try_histogram(0, 0.0..1.0).unwrap_err().to_string();
     assert_eq!(error, "histogram: expected at least one bin, found none");
-    assert!(x.try_histogram(3, 1.0..1.0).is_err());
+    assert!(x.try_histogram(3, 2.0..1.0).is_err());
+    // A range of one number has it in its middle.
+    let (counts, ends) = x.histogram(2, 1.0..1.0);
+    assert_eq!(counts.to_vec().unwrap(), [0, 1]);
+    assert_eq!(ends.to_vec().unwrap(), [0.5, 1.0, 1.5]);
     assert!(x.try_histogram(3, 0.0..f64::INFINITY).is_err());
     assert!(x.try_histogram(3, f64::NAN..1.0).is_err());
 }
@@ -376,7 +380,8 @@ fn files_are_read_as_they_were_written() {
 
 #[test]
 fn complex_files_of_machines_with_another_order_of_bytes() -> Result<(), Error> {
-    let text = "{'descr': '>c16', 'fortran_order': False, 'shape': (2,), }";
+    // Python 2 has written an L behind long numbers.
+    let text = "{'descr': '>c16', 'fortran_order': False, 'shape': (2L,), }";
     let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
     bytes.extend(format!("{text:117}\n").bytes());
     for part in [1.5, -2.0, 0.0, 3e-300_f64] {

@@ -2,7 +2,7 @@
 
 use crate::Bits;
 use num_complex::Complex;
-use sparsefuse_dense::{Array, Error, Numeric, Vector, step};
+use sparsefuse_dense::{Array, Error, Field, Numeric, Vector, step};
 use sparsefuse_runtime::{Config, Runtime};
 use sparsefuse_testing::{bits, everywhere};
 
@@ -195,4 +195,64 @@ fn a_shared_matrix_takes_its_own_memory() -> Result<(), Error> {
         assert_eq!(a.matmul(&b).sum().get()?, 300.0 * 300.0 * 400.0);
         Ok(())
     })
+}
+
+/// Sums of vectors are chains too, of whole vectors and of views.
+fn check_combinations<T: Field>([n_sums, n_vectors, len]: [usize; 3]) {
+    let coefficients: Vec<Vec<T>> = (0..n_sums)
+        .map(|i| (0..n_vectors).map(|k| element(i * n_vectors + k)).collect())
+        .collect();
+    let x = |k: usize, j: usize| element::<T>(k * len + j);
+    let expected = bits(&chain(
+        [n_sums, len, n_vectors],
+        |i, k| coefficients[i][k],
+        x,
+    ));
+    let found = everywhere(|| {
+        let vectors: Vec<Vector<T>> = (0..n_vectors)
+            .map(|k| match k % 3 {
+                0 => Vector::from_fn([len], |[j]| x(k, len - 1 - j)).flip(0),
+                _ => Vector::from_fn([len], |[j]| x(k, j)),
+            })
+            .collect();
+        let vectors: Vec<&Vector<T>> = vectors.iter().collect();
+        let sums = Vector::try_combinations(&vectors, &coefficients)?;
+        let sums: Result<Vec<Vec<T>>, Error> = sums.iter().map(Vector::to_vec).collect();
+        Ok(bits(&sums?.concat()))
+    });
+    assert_eq!(found, expected, "{n_sums} of {n_vectors} with {len}");
+}
+
+#[test]
+fn combinations_are_products() {
+    for shape in [
+        [1, 1, 1],
+        [3, 2, 7],
+        [2, 5, 0],
+        [20, 33, 300],
+        [17, 9, 1025],
+    ] {
+        check_combinations::<f64>(shape);
+        check_combinations::<f32>(shape);
+    }
+    check_combinations::<Complex<f64>>([18, 20, 270]);
+    check_combinations::<Complex<f32>>([5, 3, 40]);
+    let [x, y] = [3, 4].map(|len| Vector::<f64>::ones([len]));
+    let message = |vectors: &[&Vector<f64>], coefficients: &[Vec<f64>]| {
+        let refused = Vector::try_combinations(vectors, coefficients);
+        refused.unwrap_err().to_string()
+    };
+    assert_eq!(
+        message(&[], &[]),
+        "combinations: expected a vector or more, found none"
+    );
+    assert_eq!(
+        message(&[&x, &y], &[]),
+        "combinations: expected a shape of (3), found (4)"
+    );
+    assert_eq!(
+        message(&[&x], &[vec![1.0, 2.0]]),
+        "combinations: expected 1 coefficients, one for each vector, found 2"
+    );
+    assert!(Vector::combinations(&[&x], &[]).is_empty());
 }

@@ -108,6 +108,9 @@ fn text_of_numpy() {
                    (0.000000000000000000e+00-1.000000000000000000e-30j)\n";
     let expected = vec![Complex::new(1.5, 2.0), Complex::new(0.0, -1e-30)];
     assert_eq!(read(complex, &plain), ([2], expected));
+    let of_formats = "1.5+-2j\n1e+3+-1e-30j\n";
+    let expected = vec![Complex::new(1.5, -2.0), Complex::new(1e3, -1e-30)];
+    assert_eq!(read(of_formats, &plain), ([2], expected));
     let words = "1+2j 3 -4j (5) -1e-3-1E+2J\n";
     let found: ([usize; 1], Vec<Complex<f32>>) = read(words, &plain);
     let parts = [

@@ -2,11 +2,11 @@
 //! ranks.
 
 use num_complex::Complex;
-use sparsefuse_dense::Vector;
+use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::{Field, Real, random};
 use sparsefuse_runtime::Error;
-use sparsefuse_solvers::MatrixFree;
 use sparsefuse_solvers::eigen::{EigshOptions, Singular, Which, svds};
+use sparsefuse_solvers::{MatrixFree, StopReason};
 use sparsefuse_sparse::{Csr, Triplets};
 use sparsefuse_testing::{bits, everywhere};
 
@@ -265,5 +265,34 @@ fn small_singular_values_have_orthogonal_vectors() {
             let image = a.matvec(&found.right[k]) - &found.left[k] * found.values[k];
             assert!(image.norm2().get().unwrap() < 1e-13);
         }
+    }
+}
+
+/// More singular values than the rank have orthonormal vectors, and those of the smallest that are
+/// none of the matrix do not count.
+#[test]
+fn more_singular_values_than_the_rank() {
+    for seed in 0..5 {
+        let factor = |shape, seed| Array::<f64, 2>::random_normal(shape, seed);
+        let a = factor([60, 3], seed).matmul(&factor([3, 40], 100 + seed));
+        let found = svds(&a, 20, &EigshOptions::default()).unwrap();
+        assert!(found.converged(), "{:?}", found.reason);
+        for side in [&found.left, &found.right] {
+            for (i, x) in side.iter().enumerate() {
+                for (j, y) in side.iter().enumerate() {
+                    let product = x.dot(y).get().unwrap() - f64::from(u8::from(i == j));
+                    assert!(product.abs() < 1e-12, "{seed}: {i} {j} {product}");
+                }
+            }
+        }
+        let options = EigshOptions {
+            which: Which::Smallest,
+            ..EigshOptions::default()
+        };
+        let found = svds(&a, 3, &options).unwrap();
+        assert!(found.values.iter().all(|value| *value < 1e-5));
+        let good = found.residuals.iter().filter(|rest| **rest < 1e-5).count();
+        assert_eq!(found.converged(), good == 3);
+        assert!(good == 3 || found.reason == StopReason::Stagnation);
     }
 }

@@ -296,3 +296,22 @@ fn what_is_not_hermitian_does_not_converge() {
     assert!(eigen.residuals[0] > 0.1);
     assert_eq!((eigen.converged, eigen.reason), (0, StopReason::Stagnation));
 }
+
+/// Many eigenvalues: the projected matrices are large, and a restart makes many vectors.
+#[test]
+fn many_eigenvalues() {
+    let n = 18;
+    let a = gallery::poisson2d::<f64>(n).unwrap();
+    let expected = poisson_values(n, 2);
+    let found = eigsh(&a, 40, &options(Which::Largest)).unwrap();
+    assert!(found.converged());
+    for (value, expected) in found.values.iter().zip(&expected[expected.len() - 40..]) {
+        assert!((value - expected).abs() < 1e-12, "{value} {expected}");
+    }
+    for (i, x) in found.vectors.iter().enumerate() {
+        for (j, y) in found.vectors.iter().enumerate() {
+            let product = x.dot(y).get().unwrap() - f64::from(u8::from(i == j));
+            assert!(product.abs() < 1e-12, "{i} {j} {product}");
+        }
+    }
+}

@@ -154,3 +154,29 @@ fn an_iteration_of_lobpcg_is_four_reductions() {
     let (few, more) = (with(3), with(8));
     assert_eq!((more.0 - few.0, more.1 - few.1), (20, 20));
 }
+
+/// With so many vectors that their sums are products of matrices.
+#[test]
+fn many_vectors_on_threads_and_ranks() {
+    check(
+        || gallery::poisson1d::<f64>(90).unwrap(),
+        |a| {
+            let options = EigshOptions {
+                tol: 1e-5,
+                ..EigshOptions::default()
+            };
+            eigsh(a, 20, &options)
+        },
+    );
+    check(
+        || hermitian::<Complex<f64>>(120, 5, 3).0,
+        |a| {
+            let options = LobpcgOptions {
+                largest: true,
+                tol: 1e-3,
+                ..LobpcgOptions::default()
+            };
+            lobpcg(a, &random_block(a.n_rows(), 17), &options)
+        },
+    );
+}
