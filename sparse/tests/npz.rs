@@ -71,6 +71,18 @@ fn other_types_of_scipy() {
     );
 }
 
+/// Who reads an archive as text is told what reads it.
+#[test]
+fn archives_are_no_text() {
+    let error = Csr::<f64>::read(of_scipy("csr.npz"))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.ends_with("found an archive; `load_npz` reads those of SciPy"),
+        "{error}"
+    );
+}
+
 #[test]
 fn headers() {
     let header = |name| read_npz_header(of_scipy(name)).unwrap();

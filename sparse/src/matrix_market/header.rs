@@ -35,6 +35,13 @@ pub(super) fn read(blocks: &mut Blocks<'_>) -> Result<(Header, Block), Located> 
         };
         return Err(kind.at(1));
     };
+    if block.rest().starts_with(b"PK\x03\x04") {
+        let kind = ReadErrorKind::Unexpected {
+            expected: BANNER,
+            found: "an archive; `load_npz` reads those of SciPy".into(),
+        };
+        return Err(kind.at(1));
+    }
     let mut cursor = Cursor::new(block.rest());
     let banner = parse_banner(&mut cursor).map_err(|kind| kind.at(1))?;
     let used = cursor.offset();
