@@ -220,7 +220,13 @@ impl Scale {
             a: &scaled_a,
             method,
         };
-        let solution = method.steps(&scaled_a, rhs, options).await?;
+        let (x0, preconditioner) = (options.x0, options.preconditioner);
+        let mut solution = method.steps(&scaled_a, rhs, options).await?;
+        if solution.reason == StopReason::NotFinite {
+            // At its own scale the residual of a guess may not overflow.
+            let input = not_finite(&scaled_a, &scaled_b, x0, preconditioner).await?;
+            solution.reason = input.map_or(solution.reason, StopReason::NotFiniteInput);
+        }
         self.unscaled(claim, solution).await
     }
 
