@@ -31,9 +31,11 @@ pub fn minres<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solu
 /// it turns out that the residual is not as small. On a singular A with a b outside of its range
 /// it stops at a least-squares solution ([`StopReason::LeastSquares`]), where ‖A r‖ is at most
 /// eps^(3/4) ‖A‖ ‖r‖, as the tridiagonal matrix tells: behind it lies division by what rounding has
-/// left. Not by `rtol`: where A is regular, an r of its smallest eigenvalues has a small A r too.
-/// If rounding keeps A r from becoming as small, it is seen behind: x grows beyond bounds, and the
-/// residual does not fall as the recurrence has it. Then the solution is the x of the smallest A r.
+/// left. The true A r must then be at most 16 eps^(1/2) ‖A‖ ‖r‖; else the method starts again from
+/// the true residual, or stagnates where that has not become smaller by half. Not by `rtol`: where A
+/// is regular, an r of its smallest eigenvalues has a small A r too. If rounding keeps A r from
+/// becoming as small, it is seen behind: x grows beyond bounds, and the residual does not fall as
+/// the recurrence has it. Then the solution is the x of the smallest A r.
 /// With a preconditioner the x that it stops at makes another norm least, and the reason is
 /// [`StopReason::Stagnation`].
 ///
@@ -70,11 +72,8 @@ pub(super) async fn iterate<T: Field>(
 ) -> Iterations<T> {
     let a = stopping.operator();
     let is_preconditioned = stopping.has_preconditioner();
-    // Where no x makes r'M^-1 r any smaller, it is no least-squares solution.
-    let nearest_reason = match is_preconditioned {
-        true => StopReason::Stagnation,
-        false => StopReason::LeastSquares,
-    };
+    // The initial guess can be had again without holding it.
+    let restarted_with = stopping.has_begun().then(|| x.clone());
     if is_preconditioned {
         stopping.expect_near_claims();
     }
@@ -108,7 +107,13 @@ pub(super) async fn iterate<T: Field>(
         let delta = real(delta.get()?);
         let gradient = lanczos.gradient(delta, gamma_next);
         if gradient <= least_gradient::<T>() {
-            return Err(nearest_reason.into());
+            let begun = Begun {
+                x: restarted_with,
+                norm: first,
+            };
+            let others = nearest.map(|it| it.x).into_iter().collect();
+            let largest = lanczos.largest(delta, gamma_next);
+            return Err(end(stopping, x, others, begun, largest).await?);
         }
         let most = nearest
             .as_ref()
@@ -126,8 +131,12 @@ pub(super) async fn iterate<T: Field>(
         if let Some(nearest) = nearest.take_if(|it| lanczos.eta.abs() < 0.9 * it.eta)
             && nearest.is_all_there_is(stopping, x).await?
         {
-            *x = nearest.x;
-            return Err(nearest_reason.into());
+            let begun = Begun {
+                x: restarted_with,
+                norm: first,
+            };
+            let others = vec![std::mem::replace(x, nearest.x)];
+            return Err(end(stopping, x, others, begun, lanczos.largest).await?);
         }
         let norm = scale * lanczos.eta.abs();
         match stopping.check(x, norm).await {
@@ -170,6 +179,68 @@ async fn positive_root<T: Field>(squares: &Scalar<T>) -> Result<f64, End<T>> {
         true => Err(StopReason::IndefinitePreconditioner.into()),
         false => Ok(squares.sqrt()),
     }
+}
+
+/// Where the iterations have begun.
+struct Begun<T> {
+    /// x, where that was not the initial guess.
+    x: Option<Vector<T>>,
+    /// The norm of its residual.
+    norm: f64,
+}
+
+/// How the iterations end where the recurrence finds that no x is better than this one. When its
+/// vectors have lost their orthogonality it says nothing of x, so what counts is the true A r,
+/// beside the largest entry of the tridiagonal matrix or of A. If that is not small, one of the
+/// other x may do; else the x of the least true residual is where the method begins again, if that
+/// is much smaller than before, or what it stops with. With a preconditioner, nothing is claimed.
+async fn end<T: Field>(
+    stopping: &Stopping<'_, '_, T>,
+    x: &mut Vector<T>,
+    others: Vec<Vector<T>>,
+    begun: Begun<T>,
+    largest: f64,
+) -> Result<End<T>, Error> {
+    let is_preconditioned = stopping.has_preconditioner();
+    // Both are at most ‖A‖; of a residual that A maps to rounding the matrix has nothing else.
+    let largest = largest.max(stopping.operator().largest_entry()?.unwrap_or(0.0));
+    // Beside rounding, where no x is better than the one that it began with.
+    let most = (1.0 + T::Real::EPSILON.to_f64().sqrt()) * begun.norm;
+    let mut least: Option<(f64, Vector<T>, Vector<T>)> = None;
+    for candidate in std::iter::once(x.clone()).chain(others) {
+        let r = stopping.residual(&candidate)?;
+        let norm = norm_of(&r).await?;
+        if norm <= most {
+            if is_preconditioned {
+                *x = candidate;
+                return Ok(StopReason::Stagnation.into());
+            }
+            let image = norm_of(&stopping.operator().apply(&r)?).await?;
+            if image <= small_gradient::<T>() * largest * norm {
+                *x = candidate;
+                return Ok(StopReason::LeastSquares.into());
+            }
+            if least.as_ref().is_none_or(|it| norm < it.0) {
+                least = Some((norm, candidate, r));
+            }
+        }
+    }
+    Ok(match least {
+        Some((norm, found, r)) if norm < begun.norm => {
+            *x = found;
+            match norm <= 0.5 * begun.norm {
+                true => End::Restart(r),
+                false => StopReason::Stagnation.into(),
+            }
+        }
+        _ => {
+            *x = match begun.x {
+                Some(x) => x,
+                None => stopping.initial_guess()?,
+            };
+            StopReason::Stagnation.into()
+        }
+    })
 }
 
 /// What rounding may leave of ‖A r‖ / (‖A‖ ‖r‖) at a least-squares solution: eps^(3/4).
@@ -249,11 +320,16 @@ impl Rotations {
     fn gradient(&self, delta: f64, gamma_next: f64) -> f64 {
         let above = self.c[1] * delta - self.c[0] * self.s[1] * self.gamma[1];
         let length = length(above, self.c[1] * gamma_next);
-        match self.largest.max(delta.abs()).max(gamma_next) {
+        match self.largest(delta, gamma_next) {
             // A r = 0 from the beginning, or there are no numbers.
             0.0 => length,
             largest => length / largest,
         }
+    }
+
+    /// The largest entry of the matrix with the next ones.
+    fn largest(&self, delta: f64, gamma_next: f64) -> f64 {
+        self.largest.max(delta.abs()).max(gamma_next)
     }
 
     /// Takes the next entries of the matrix; nothing if it is singular and grows no further.
@@ -263,7 +339,7 @@ impl Rotations {
         let [s_last, s] = self.s;
         let above = c * delta - c_last * s * gamma;
         let diagonal = length(above, gamma_next);
-        self.largest = self.largest.max(delta.abs()).max(gamma_next);
+        self.largest = self.largest(delta, gamma_next);
         if diagonal <= 1e2 * T::Real::EPSILON.to_f64() * self.largest {
             return None;
         }

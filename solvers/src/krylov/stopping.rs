@@ -359,6 +359,16 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         self.most_left = f64::INFINITY;
     }
 
+    /// Whether iterations have been done before these ones.
+    pub(super) fn has_begun(&self) -> bool {
+        self.iterations > 0
+    }
+
+    /// The x of before the first iteration.
+    pub(super) fn initial_guess(&self) -> Result<Vector<T>, Error> {
+        Ok(begin(self.a, &self.b, &self.options)?.x)
+    }
+
     /// The norm of the residual before the first iteration.
     pub(super) fn first_norm(&self) -> f64 {
         self.history[0]
