@@ -8,6 +8,7 @@
 
 use super::Method;
 use super::admission::check;
+use super::bidiagonal::Bidiagonal;
 use super::iterations::{End, Iterations, until_stopped};
 use super::residual::TrueResidual;
 use super::scaling::norm_of_tiny;
@@ -18,6 +19,9 @@ use crate::turns::norm_of;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
+
+/// The seed of the vector that A is tried with.
+const SEED: u64 = 0x1e57;
 
 /// The state of the decision; see the module's text.
 pub(super) struct LeastSquares<'p, 'o, T> {
@@ -36,6 +40,10 @@ pub(super) struct LeastSquares<'p, 'o, T> {
     /// By how much less than is asked for the estimate of the gradient has to be, since an estimate
     /// was below its true one.
     aim: f64,
+    /// With a preconditioner: the norm of the true gradient of A alone when it was last computed.
+    last_gradient_of_a: f64,
+    /// About the norm of A, once it is known.
+    a_norm: Option<f64>,
     history: Vec<f64>,
 }
 
@@ -108,6 +116,8 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
             iterations: 0,
             last_gradient: f64::INFINITY,
             aim: 1.0,
+            last_gradient_of_a: f64::INFINITY,
+            a_norm: None,
             history: vec![norm],
             options,
         };
@@ -124,11 +134,19 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
 
     /// The adjoint of that.
     pub(super) fn apply_adjoint(&self, u: &Vector<T>) -> Result<Vector<T>, Error> {
-        let image = self.a.apply_adjoint(u)?;
+        self.precondition_adjoint(self.a.apply_adjoint(u)?)
+    }
+
+    /// M^-H of it.
+    fn precondition_adjoint(&self, image: Vector<T>) -> Result<Vector<T>, Error> {
         match self.options.preconditioner {
             Some(preconditioner) => preconditioner.apply_adjoint(&image),
             None => Ok(image),
         }
+    }
+
+    fn has_preconditioner(&self) -> bool {
+        self.options.preconditioner.is_some()
     }
 
     /// x, of y.
@@ -150,8 +168,8 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
         self.b.runtime().enter(|| Vector::zeros([n]))
     }
 
-    /// Stops before the first iteration, if there is a reason; `alpha` is 0 if the gradient is.
-    pub(super) fn begin(&mut self, alpha: f64) -> Result<(), End<T>> {
+    /// Stops before the first iteration, if there is a reason; alpha is 0 if the gradient is.
+    pub(super) async fn begin(&mut self, first: &Bidiagonal<T>) -> Result<(), End<T>> {
         if self.iterations > 0 {
             return Ok(());
         }
@@ -162,8 +180,14 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
             StopReason::NotFinite
         } else if norm <= self.tolerance {
             StopReason::Converged
-        } else if alpha == 0.0 {
-            StopReason::LeastSquares
+        } else if first.alpha == 0.0 {
+            // Where M makes 0 of it, the gradient itself need not be.
+            let is_minimal = !self.has_preconditioner()
+                || norm_of_tiny(&self.a.apply_adjoint(&first.u)?).await? == 0.0;
+            match is_minimal {
+                true => StopReason::LeastSquares,
+                false => StopReason::Stagnation,
+            }
         } else if self.max_iter == 0 {
             StopReason::IterationLimit
         } else {
@@ -217,7 +241,8 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
         }
         let r = found.vector(self.a, (self.b, &self.x))?;
         let damping = self.damping();
-        let mut gradient = self.apply_adjoint(&r)?;
+        let of_a = self.a.apply_adjoint(&r)?;
+        let mut gradient = self.precondition_adjoint(of_a.clone())?;
         let mut damped_residual = residual;
         if damping > 0.0 {
             gradient -= &self.x * T::from_f64(damping * damping);
@@ -231,7 +256,10 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
             a_norm: claimed.a_norm,
         };
         if self.is_minimal(&true_estimates, 1.0) {
-            return Ok(Some(StopReason::LeastSquares.into()));
+            return match self.has_preconditioner() {
+                true => self.verify_without(begin, claimed, (&of_a, residual)).await,
+                false => Ok(Some(StopReason::LeastSquares.into())),
+            };
         }
         // A restart that does not halve the true gradient is the last one. A damped problem would
         // begin elsewhere, so it goes on, as long as a smaller estimate makes the true one smaller.
@@ -250,6 +278,48 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
             return Ok(None);
         }
         Ok(Some(End::Restart(r)))
+    }
+
+    /// The end of [`verify`](Self::verify) with a preconditioner, where the gradient of A M^-1 is
+    /// small enough: what counts is that of A, beside its residual. As long as it falls the
+    /// iterations go on, until the one of A M^-1 is smaller by what the other lacks.
+    async fn verify_without(
+        &mut self,
+        begin: Vector<T>,
+        claimed: &Estimates,
+        (gradient, residual): (&Vector<T>, f64),
+    ) -> Result<Option<End<T>>, Error> {
+        let gradient = norm_of_tiny(gradient).await?;
+        let most = self.options.rtol * self.norm_of_a().await? * residual;
+        if gradient <= most {
+            return Ok(Some(StopReason::LeastSquares.into()));
+        }
+        let of_claim = self.options.rtol * claimed.a_norm * claimed.damped_residual;
+        let falls = gradient <= 0.98 * self.last_gradient_of_a;
+        if !falls || claimed.gradient == 0.0 || of_claim == 0.0 {
+            return Ok(Some(StopReason::Stagnation.into()));
+        }
+        if self.iterations >= self.max_iter {
+            return Ok(Some(StopReason::IterationLimit.into()));
+        }
+        self.last_gradient_of_a = gradient;
+        self.x = begin;
+        self.aim = 0.9 * (most / gradient) * (claimed.gradient / of_claim);
+        Ok(None)
+    }
+
+    /// About the Frobenius norm of A: the mean square of the image of random numbers.
+    async fn norm_of_a(&mut self) -> Result<f64, Error> {
+        if let Some(norm) = self.a_norm {
+            return Ok(norm);
+        }
+        let (_, n_cols) = self.a.shape();
+        let runtime = self.b.runtime();
+        let probe = runtime.enter(|| Vector::random_normal([n_cols], SEED));
+        let image = norm_of(&self.a.apply(&probe)?).await?;
+        let norm = image.max(self.a.largest_entry()?.unwrap_or(0.0));
+        self.a_norm = Some(norm);
+        Ok(norm)
     }
 
     async fn true_residual(&self) -> Result<TrueResidual<T>, Error> {

@@ -48,7 +48,7 @@ pub(super) async fn iterate<T: Field>(
     r: Vector<T>,
 ) -> Iterations<T> {
     let mut bidiagonal = Bidiagonal::new(problem, &r).await?;
-    problem.begin(bidiagonal.alpha)?;
+    problem.begin(&bidiagonal).await?;
     let mut x = problem.zeros();
     let mut h = bidiagonal.v.clone();
     let mut h_bar = problem.zeros();

@@ -63,7 +63,7 @@ pub(super) async fn iterate<T: Field>(
     r: Vector<T>,
 ) -> Iterations<T> {
     let mut bidiagonal = Bidiagonal::new(problem, &r).await?;
-    problem.begin(bidiagonal.alpha)?;
+    problem.begin(&bidiagonal).await?;
     let mut w = bidiagonal.v.clone();
     let mut x = problem.zeros();
     let mut factors = Factors::new(&bidiagonal, problem.damping());
