@@ -336,7 +336,9 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
 
     /// The solution, with its true residual.
     async fn finish(self, reason: StopReason) -> Result<Solution<T>, Error> {
-        let residual_norm = self.true_residual().await?.norm;
+        let found = self.true_residual().await?;
+        let reason = found.reason(reason, self.tolerance, self.rhs_norm);
+        let residual_norm = found.norm;
         Ok(Solution {
             x: self.x,
             reason,

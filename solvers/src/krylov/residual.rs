@@ -74,4 +74,18 @@ impl<T: Field> TrueResidual<T> {
             false => StopReason::Converged,
         }
     }
+    /// Why a method stopped with this x, where its recurrence says so. A residual below the
+    /// tolerance is a solution whatever the recurrence has it to be.
+    pub(super) fn reason(&self, said: StopReason, tolerance: f64, rhs_norm: f64) -> StopReason {
+        let stays = matches!(
+            said,
+            StopReason::Stopped | StopReason::NotFinite | StopReason::NotFiniteInput(_)
+        );
+        let is_solution =
+            self.norm <= tolerance && self.certified(tolerance, rhs_norm) == StopReason::Converged;
+        match is_solution && !stays {
+            true => StopReason::Converged,
+            false => said,
+        }
+    }
 }

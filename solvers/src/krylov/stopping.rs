@@ -421,12 +421,20 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         self.options.preconditioner.is_some()
     }
 
-    /// The solution, with its true residual.
-    async fn finish(self, x: Vector<T>, reason: StopReason) -> Result<Solution<T>, Error> {
+    /// The solution, with its true residual, which may be below the tolerance though the method's
+    /// recurrence does not have it there.
+    async fn finish(self, x: Vector<T>, mut reason: StopReason) -> Result<Solution<T>, Error> {
         let x = self.without_nullspace(x)?;
         let residual_norm = match self.last_claimed.filter(|_| self.a.nullspace().is_none()) {
             Some(norm) => norm,
-            None => self.true_residual(&x).await?.norm,
+            None => {
+                let found = self.true_residual(&x).await?;
+                // Behind a checkpoint at the limit, the method goes on as if it had not stopped.
+                if !(reason == StopReason::IterationLimit && self.options.checkpoint.is_some()) {
+                    reason = found.reason(reason, self.tolerance, self.rhs_norm);
+                }
+                found.norm
+            }
         };
         Ok(Solution {
             x,
