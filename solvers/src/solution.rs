@@ -160,7 +160,7 @@ pub enum StopReason {
     /// x minimises ‖b - A x‖² + damping² ‖x‖² as far as the tolerance tells: the gradient
     /// A'(b - A x) - damping² x is at most `rtol` ‖A‖ times the residual, which itself is not
     /// small. Only `lsqr` and `lsmr` stop so, and `minres` where rounding allows no smaller
-    /// gradient.
+    /// gradient. With a preconditioner, ‖A‖ is estimated by the image of a random vector.
     LeastSquares,
     /// The limit of iterations was reached.
     IterationLimit,
@@ -172,7 +172,8 @@ pub enum StopReason {
     IndefinitePreconditioner,
     /// The residual has grown beyond [`Options::dtol`] times b.
     Diverged,
-    /// The residual is infinite or not a number, though what the method began with is not.
+    /// The residual is infinite or not a number, though what the method began with is not. Where x
+    /// is too, the solution has the initial guess.
     NotFinite,
     /// What the method began with is infinite or not a number.
     NotFiniteInput(Input),

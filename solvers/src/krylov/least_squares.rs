@@ -12,7 +12,7 @@ use super::bidiagonal::Bidiagonal;
 use super::iterations::{End, Iterations, until_stopped};
 use super::residual::TrueResidual;
 use super::scaling::norm_of_tiny;
-use super::stopping::max_iter;
+use super::stopping::{is_finite, max_iter};
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Rhs, Solution, StopReason};
 use crate::turns::norm_of;
@@ -217,6 +217,18 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
         Err(reason.into())
     }
 
+    /// Stops with this y, since what follows is infinite or not a number.
+    pub(super) fn not_finite(&mut self, y: &Vector<T>) -> Result<End<T>, Error> {
+        self.iterations += 1;
+        self.history.push(f64::NAN);
+        let reason = match self.is_stopped_by_monitor(f64::NAN) {
+            true => StopReason::Stopped,
+            false => StopReason::NotFinite,
+        };
+        self.x = self.solution(y)?;
+        Ok(reason.into())
+    }
+
     /// Paige and Saunders' second rule.
     fn is_minimal(&self, found: &Estimates, aim: f64) -> bool {
         found.gradient <= aim * self.options.rtol * found.a_norm * found.damped_residual
@@ -334,11 +346,18 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
             .is_some_and(|monitor| monitor(iterations, norm).is_break())
     }
 
-    /// The solution, with its true residual.
-    async fn finish(self, reason: StopReason) -> Result<Solution<T>, Error> {
+    /// The solution, with its true residual; the initial guess where x has become infinite.
+    async fn finish(mut self, reason: StopReason) -> Result<Solution<T>, Error> {
         let found = self.true_residual().await?;
-        let reason = found.reason(reason, self.tolerance, self.rhs_norm);
-        let residual_norm = found.norm;
+        let mut reason = found.reason(reason, self.tolerance, self.rhs_norm);
+        let mut residual_norm = found.norm;
+        if !residual_norm.is_finite() && !is_finite(&self.x).await? {
+            let x = self.options.x0.cloned().unwrap_or_else(|| self.zeros());
+            if is_finite(&x).await? {
+                (self.x, reason) = (x, StopReason::NotFinite);
+                residual_norm = self.true_residual().await?.norm;
+            }
+        }
         Ok(Solution {
             x: self.x,
             reason,

@@ -4,7 +4,7 @@ use super::Method;
 use super::bidiagonal::Bidiagonal;
 use super::iterations::Iterations;
 use super::least_squares::{Estimates, LeastSquares};
-use super::scalars::{length, real_rotation};
+use super::scalars::{length, real, real_rotation};
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Solution};
 use crate::turns::norm_of;
@@ -56,6 +56,9 @@ pub(super) async fn iterate<T: Field>(
     loop {
         bidiagonal.step(problem).await?;
         let step = factors.step(bidiagonal.alpha, bidiagonal.beta);
+        if !step.is_finite::<T>() {
+            return Err(problem.not_finite(&x)?);
+        }
         h_bar = &h - &h_bar * T::from_f64(step.behind_bar);
         x += &h_bar * T::from_f64(step.along);
         h = &bidiagonal.v - &h * T::from_f64(step.behind);
@@ -84,6 +87,14 @@ struct Step {
     behind_bar: f64,
     along: f64,
     behind: f64,
+}
+
+impl Step {
+    /// Whether the type of the elements holds its numbers.
+    fn is_finite<T: Field>(&self) -> bool {
+        let numbers = [self.behind_bar, self.along, self.behind];
+        numbers.iter().all(|&x| real(T::from_f64(x)).is_finite())
+    }
 }
 
 impl Factors {

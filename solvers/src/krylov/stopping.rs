@@ -424,8 +424,8 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
     /// The solution, with its true residual, which may be below the tolerance though the method's
     /// recurrence does not have it there.
     async fn finish(self, x: Vector<T>, mut reason: StopReason) -> Result<Solution<T>, Error> {
-        let x = self.without_nullspace(x)?;
-        let residual_norm = match self.last_claimed.filter(|_| self.a.nullspace().is_none()) {
+        let mut x = self.without_nullspace(x)?;
+        let mut residual_norm = match self.last_claimed.filter(|_| self.a.nullspace().is_none()) {
             Some(norm) => norm,
             None => {
                 let found = self.true_residual(&x).await?;
@@ -436,6 +436,13 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
                 found.norm
             }
         };
+        if !residual_norm.is_finite() && !is_finite(&x).await? {
+            let start = begin(self.a, &self.b, &self.options)?;
+            if is_finite(&start.x).await? {
+                (x, reason) = (start.x, StopReason::NotFinite);
+                residual_norm = norm_of(&start.r).await?;
+            }
+        }
         Ok(Solution {
             x,
             reason,
@@ -464,20 +471,21 @@ pub(super) fn tolerance<T: Field>(
     (rtol * rhs_norm).max(atol).max(rounding)
 }
 
-/// The initial guess and its residual.
+/// The initial guess and its residual; 0 and b without one, or behind a checkpoint.
 fn begin<T: Field>(
     a: &dyn LinearOperator<T>,
     b: &Vector<T>,
     options: &Options<'_, T>,
 ) -> Result<Start<T>, Error> {
-    let x = match options.x0 {
+    let guess = options.x0.filter(|_| options.restart.is_none());
+    let x = match guess {
         Some(x0) => match a.nullspace() {
             Some(nullspace) => nullspace.project(x0)?,
             None => x0.clone(),
         },
         None => b.runtime().enter(|| Vector::zeros([b.len()])),
     };
-    let r = if options.x0.is_some() {
+    let r = if guess.is_some() {
         b.try_sub(&a.apply(&x)?)?
     } else {
         b.clone()
@@ -541,6 +549,11 @@ fn describe<T: Field>(
         },
         sums: Vec::new(),
     })
+}
+
+/// Whether a vector has neither infinite elements nor any that are not numbers.
+pub(super) async fn is_finite<T: Field>(x: &Vector<T>) -> Result<bool, Error> {
+    Ok(value(&x.norm_inf()).await?.to_f64().is_finite())
 }
 
 /// The most iterations on vectors of length `n`.

@@ -82,8 +82,13 @@ pub(super) async fn iterate<T: Field>(
             .and_then(|()| expect_nonzero(&rho_next, Breakdown::Rho));
         for (norm, u_hat) in half_steps {
             let (behind, eta) = quasi.step(norm, step_length);
-            d = u_hat + &d * element::<T>(behind);
-            *x += &d * element::<T>(eta);
+            let [behind, eta] = [behind, eta].map(element::<T>);
+            if !is_finite(behind) || !is_finite(eta) {
+                // This ends the iterations, with the x of the last half step.
+                stopping.check(x, f64::NAN).await?;
+            }
+            d = u_hat + &d * behind;
+            *x += &d * eta;
         }
         stopping.check(x, quasi.bound()).await?;
         breakdown?;
@@ -94,6 +99,12 @@ pub(super) async fn iterate<T: Field>(
         v = &image + &beta * (&second_image + &beta * &v);
         rho = rho_next;
     }
+}
+
+/// Whether an element is neither infinite nor not a number.
+fn is_finite<T: Field>(element: T) -> bool {
+    let (re, im) = element.parts();
+    re.is_finite() && im.is_finite()
 }
 
 /// The rotations of the quasi-residual, with the letters of the textbook.

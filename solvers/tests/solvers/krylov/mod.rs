@@ -2,5 +2,6 @@
 //! matrices and operators that do not fit, residuals that grow, tolerances below the precision.
 
 mod claims;
+mod ends;
 mod refuses;
 mod scale;

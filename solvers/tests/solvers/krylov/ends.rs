@@ -1,0 +1,259 @@
+//! How solves end that go wrong: no least-squares solution is claimed where the gradient of A is
+//! not small, a residual below the tolerance is a solution, and x stays finite.
+
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::{Field, Real};
+use sparsefuse_solvers::{Input, LinearOperator, MatrixFree, Method, Options, StopReason, minres};
+use sparsefuse_sparse::{Csr, gallery};
+use sparsefuse_testing::everywhere;
+
+fn diagonal<T: Field>(entries: &[f64]) -> Csr<T> {
+    let n = entries.len();
+    let entries = entries.iter().map(|&entry| T::from_f64(entry)).collect();
+    Csr::new(
+        n,
+        n,
+        (0..=n as u64).collect(),
+        (0..n as u32).collect(),
+        entries,
+    )
+    .unwrap()
+}
+
+fn dense<T: Field>(n: usize, entry: impl Fn(usize, usize) -> f64) -> Csr<T> {
+    let pos = (0..=n).map(|row| (row * n) as u64).collect();
+    let crd = (0..n).flat_map(|_| 0..n as u32).collect();
+    let vals = (0..n * n).map(|k| T::from_f64(entry(k / n, k % n)));
+    Csr::new(n, n, pos, crd, vals.collect()).unwrap()
+}
+
+fn vector<T: Field>(n: usize, element: impl Fn(usize) -> f64) -> Vector<T> {
+    Vector::from_vec((0..n).map(|i| T::from_f64(element(i))).collect())
+}
+
+fn norm<T: Field>(x: &Vector<T>) -> f64 {
+    x.sum_of_squares().get().unwrap().to_f64().sqrt()
+}
+
+fn is_finite<T: Field>(x: &Vector<T>) -> bool {
+    x.norm_inf().get().unwrap().to_f64().is_finite()
+}
+
+/// The eigenvalues 0 and 1, 10^-power, .. : b has a part in the nullspace, and rounding hides the
+/// least-squares solution the more, the larger the power. The matrix is diagonal, or turned by a
+/// reflection.
+fn check_minres<T: Field>(power: f64, is_turned: bool) -> StopReason {
+    let n = 8;
+    let value = |i: usize| match i {
+        0 => 0.0,
+        i => 10f64.powf(-power * i as f64),
+    };
+    let u = |i: usize| ((i + 1) as f64).cos();
+    let squares: f64 = (0..n).map(|i| u(i) * u(i)).sum();
+    let turn = |i: usize, k: usize| f64::from(i == k) - 2.0 * u(i) * u(k) / squares;
+    let turned = |i: usize, j: usize| {
+        let (i, j) = (i.min(j), i.max(j));
+        (0..n).map(|k| turn(i, k) * value(k) * turn(j, k)).sum()
+    };
+    let a = match is_turned {
+        true => dense::<T>(n, turned),
+        false => diagonal(&(0..n).map(value).collect::<Vec<_>>()),
+    };
+    let b = vector(n, |i| ((i + 1) as f64).sin());
+    let found = minres(&a, &b).unwrap();
+    let r = &b - &a * &found.x;
+    let case = format!("{} {power} {is_turned}: {}", T::DTYPE, found.reason);
+    if found.converged() {
+        let gradient = norm(&(&a * &r)) / (10f64.powf(-power) * norm(&r));
+        let rounding = T::Real::EPSILON.to_f64().sqrt();
+        assert!(gradient < 32.0 * rounding, "{case}: {gradient}");
+    }
+    if matches!(
+        found.reason,
+        StopReason::LeastSquares | StopReason::Stagnation
+    ) {
+        assert!(norm(&r) <= 1.001 * norm(&b), "{case}: {}", norm(&r));
+    }
+    found.reason
+}
+
+#[test]
+fn minres_claims_by_the_true_gradient() {
+    let mut reasons = Vec::new();
+    for power in [0.25, 0.5, 1.0, 1.5, 2.0] {
+        for is_turned in [false, true] {
+            reasons.push(check_minres::<f64>(power, is_turned));
+            reasons.push(check_minres::<f32>(power, is_turned));
+        }
+    }
+    // The test sees both.
+    for reason in [StopReason::LeastSquares, StopReason::Stagnation] {
+        assert!(reasons.contains(&reason), "{reasons:?}");
+    }
+}
+
+#[test]
+fn minres_ends_with_the_same_bits_everywhere() {
+    everywhere(|| {
+        let a = diagonal::<f64>(&[0.0, 1e-1, 1e-3, 1e-4, 1e-6, 1e-7, 1e-9, 1e-10]);
+        let b = vector(8, |i| ((i + 1) as f64).sin());
+        let found = minres(&a, &b)?;
+        let bits: Vec<_> = found.x.to_vec()?.into_iter().map(f64::to_bits).collect();
+        Ok((bits, found.reason, found.iterations))
+    });
+}
+
+const LEAST_SQUARES: [Method; 2] = [Method::LSQR, Method::LSMR];
+
+/// The gradient of A M^-1 is 0 then, and that of A is not.
+#[test]
+fn a_preconditioner_of_zeros_makes_no_least_squares_solution() {
+    let a = gallery::poisson1d::<f64>(10).unwrap();
+    let zero = MatrixFree::with_adjoint(
+        (10, 10),
+        |x: &Vector<f64>| Ok(x * 0.0),
+        |x: &Vector<f64>| Ok(x * 0.0),
+    );
+    for method in LEAST_SQUARES {
+        let solve = |a: &dyn LinearOperator<f64>, b: &Vector<f64>| {
+            let options = Options {
+                preconditioner: Some(&zero),
+                ..Options::default()
+            };
+            method.solve(a, b, options).unwrap()
+        };
+        let found = solve(&a, &Vector::ones([10]));
+        assert_eq!(found.reason, StopReason::Stagnation, "{method}");
+        assert_eq!(found.x.to_vec().unwrap(), [0.0; 10], "{method}");
+        // Here A'b itself is 0.
+        let found = solve(&diagonal(&[0.0; 10]), &Vector::ones([10]));
+        assert_eq!(found.reason, StopReason::LeastSquares, "{method}");
+    }
+}
+
+/// M hides some unknowns from the method, for which the gradient of A M^-1 is small: it goes on
+/// until that of A is.
+#[test]
+fn preconditioned_least_squares_claim_by_the_gradient_of_a() {
+    let n = 12;
+    let a = dense::<f64>(n, |i, j| {
+        f64::from(i == j) * 2.0 + ((i * 5 + j * 3) as f64).sin()
+    });
+    // The last row is 0, so that a residual stays.
+    let a = dense::<f64>(n, |i, j| {
+        let row = a.to_dense().unwrap().to_vec().unwrap();
+        f64::from(i + 1 < n) * row[i * n + j]
+    });
+    let b = Vector::ones([n]);
+    for least in [1e-3, 1e-9] {
+        let m = diagonal::<f64>(
+            &(0..n)
+                .map(|i| if i % 3 == 0 { least } else { 1.0 })
+                .collect::<Vec<_>>(),
+        );
+        for method in LEAST_SQUARES {
+            let options = Options {
+                preconditioner: Some(&m),
+                ..Options::default()
+            };
+            let found = method.solve(&a, &b, options).unwrap();
+            let r = &b - &a * &found.x;
+            let gradient = norm(&a.apply_adjoint(&r).unwrap());
+            let size = a.norm_frobenius().get().unwrap();
+            let is_minimal = gradient <= 4e-8 * size * norm(&r);
+            assert!(
+                is_minimal || !found.converged(),
+                "{method} {least}: {gradient:e}"
+            );
+            assert!(
+                least < 1e-3 || found.converged(),
+                "{method}: {}",
+                found.reason
+            );
+        }
+    }
+}
+
+/// The bound of the residual that tfqmr has is far above it.
+#[test]
+fn a_residual_below_the_tolerance_is_a_solution() {
+    let a = dense::<f64>(20, |i, j| {
+        f64::from(i == j) * 3.0 + (((i * 20 + j) * (i + 3)) as f64).sin()
+    });
+    let b = Vector::<f64>::ones([20]);
+    let solve = |method: Method, atol, max_iter| {
+        let options = Options {
+            rtol: 0.0,
+            atol,
+            max_iter: Some(max_iter),
+            ..Options::default()
+        };
+        method.solve(&a, &b, options).unwrap()
+    };
+    let mut claims = 0;
+    for method in [Method::Tfqmr, Method::GMRES, Method::LSQR, Method::LSMR] {
+        for max_iter in 1..20 {
+            let free = solve(method, 0.0, max_iter);
+            if free.residual_norm < 1e-9 {
+                continue;
+            }
+            for part in [0.999, 1.0001] {
+                let tolerance = part * free.residual_norm;
+                let found = solve(method, tolerance, max_iter);
+                let is_solution = found.residual_norm <= tolerance;
+                assert_eq!(found.converged(), is_solution, "{method} {max_iter}");
+                assert!(is_solution || part < 1.0, "{method} {max_iter}");
+                let is_hidden = found.history[found.iterations] > tolerance;
+                claims += usize::from(is_solution && is_hidden);
+            }
+        }
+    }
+    assert!(claims > 5, "{claims}");
+}
+
+/// The last finite x, or the initial guess.
+#[test]
+fn x_stays_finite() {
+    // [[0, 1, 0], [1, 0, 0], [0, 0, 0]].
+    let a = Csr::new(3, 3, vec![0, 1, 2, 2], vec![1, 0], vec![1.0; 2]).unwrap();
+    let nan = MatrixFree::with_adjoint(
+        (3, 3),
+        |x: &Vector<f64>| Ok(x * f64::NAN),
+        |x: &Vector<f64>| Ok(x * f64::NAN),
+    );
+    let b = vector::<f64>(3, |i| 1.0 + i as f64);
+    for seed in 0..40 {
+        let x0 = Vector::random_normal([3], seed);
+        for preconditioner in [None, Some(&nan as &dyn LinearOperator<f64>)] {
+            for method in Method::ALL {
+                let options = Options {
+                    x0: Some(&x0),
+                    preconditioner,
+                    ..Options::default()
+                };
+                let Ok(found) = method.solve(&a, &b, options) else {
+                    continue;
+                };
+                assert!(is_finite(&found.x), "{method} {seed}: {}", found.reason);
+                assert!(found.residual_norm.is_finite(), "{method} {seed}");
+                assert!(preconditioner.is_none() || !found.converged(), "{method}");
+            }
+        }
+    }
+}
+
+/// Beside a tiny b, which is solved at another scale.
+#[test]
+fn an_initial_guess_that_is_too_large_is_named() {
+    let a = gallery::poisson1d::<f64>(10).unwrap();
+    let (b, x0) = (Vector::ones([10]) * 1e-160, Vector::ones([10]));
+    for method in Method::ALL {
+        let options = Options {
+            x0: Some(&x0),
+            ..Options::default()
+        };
+        let found = method.solve(&a, &b, options).unwrap();
+        let reason = StopReason::NotFiniteInput(Input::InitialGuess);
+        assert_eq!(found.reason, reason, "{method}");
+    }
+}
