@@ -87,13 +87,12 @@ impl<'a, T: Field, const D: usize> Bdf<'a, T, D> {
                 Err(end) => return Ok(Some(end)),
             };
             is_again = true;
-            // What a rounded time makes of a length is the same length.
-            if !is_rounding(length / self.length) {
+            if length != self.length {
                 self.change_length(length / self.length)?;
                 self.newton.forget();
             }
-            // As rounded: the differences are not changed for that.
-            self.length = h.abs();
+            // The length is not what rounded times make of it: steps would have another one each.
+            self.length = length;
             let order = self.order;
             let differences = &self.differences[..=order];
             let predicted = sum(differences, |_| 1.0)?;
@@ -178,7 +177,7 @@ impl<'a, T: Field, const D: usize> Bdf<'a, T, D> {
         }
         let factor = MOST_FACTOR.min(safety * longest);
         let factor = factor.min(longest_step / self.length);
-        if best == order && is_rounding(factor) {
+        if best == order && factor == 1.0 {
             self.equal_steps = 0;
             return Ok(());
         }
@@ -216,11 +215,6 @@ impl<'a, T: Field, const D: usize> Bdf<'a, T, D> {
     pub(super) fn factorisations(&self) -> usize {
         self.newton.factorisations()
     }
-}
-
-/// Whether a factor of lengths is 1 but for rounding.
-fn is_rounding(factor: f64) -> bool {
-    (factor - 1.0).abs() <= 4.0 * f64::EPSILON
 }
 
 /// The weights of the differences up to an order in those for steps `factor` times as long: column

@@ -286,12 +286,9 @@ fn direct_solves_of_numbers_far_from_one() {
         assert!(x.iter().all(|x| (x - 1.0).abs() < 1e-13), "{scale}: {x:?}");
         let b = Vector::from_vec(vec![2.0 + scale, 1.0 + 3.0 * scale]) * 0.25;
         let x = factors.apply_adjoint(&b).unwrap().to_vec().unwrap();
-        // The second is lost where the scale is small.
-        let known = if scale < 1.0 { &x[..1] } else { &x[..] };
-        assert!(
-            known.iter().all(|x| (x - 0.25).abs() < 1e-13),
-            "{scale}: {x:?}"
-        );
+        // The other one is lost beside the scale.
+        let known = if scale < 1.0 { x[0] } else { x[1] };
+        assert!((known - 0.25).abs() < 1e-13, "{scale}: {x:?}");
         let vals = [2.0, 1.0, scale, 3.0 * scale].map(|x| Complex::new(0.6 * x, 0.8 * x));
         let complex = Csr::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vals.to_vec()).unwrap();
         let b = Vector::from_vec(vec![Complex::new(3.0, 0.0), (4.0 * scale).into()]);
