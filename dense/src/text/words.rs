@@ -47,7 +47,11 @@ fn parts(word: &str, bits: impl Fn(&str) -> Option<u64>) -> Option<[u64; 2]> {
     match word.char_indices().rev().find(is_between) {
         Some((at, _)) => {
             let (re, im) = word.split_at(at);
-            Some([bits(re.strip_suffix('+').unwrap_or(re))?, bits(im)?])
+            let re = match im.starts_with('-') {
+                true => re.strip_suffix('+').unwrap_or(re),
+                false => re,
+            };
+            Some([bits(re)?, bits(im)?])
         }
         None => Some([bits("0")?, bits(word)?]),
     }

@@ -11,11 +11,14 @@ use crate::math::double::{cos, exp, lgamma, log, log1p};
 /// from it. Below, what is accepted is what it was.
 const LARGE_MEAN: f64 = 1e9;
 
-/// A number with the density `x^(k-1) exp(-x) / gamma(k)`, for a positive `k`: G. Marsaglia and W.
+/// A number with the density `x^(k-1) exp(-x) / gamma(k)`, for `k` from 0: G. Marsaglia and W.
 /// W. Tsang, *A Simple Method for Generating Gamma Variables* (2000).
 #[must_use]
 #[inline(always)]
 pub fn gamma(k: f64, seed: u64, index: u64) -> f64 {
+    if k == 0.0 {
+        return 0.0;
+    }
     let mut blocks = Blocks::new(seed, index);
     if k >= 1.0 {
         return gamma_from_1(k, &mut blocks);
@@ -25,8 +28,8 @@ pub fn gamma(k: f64, seed: u64, index: u64) -> f64 {
     scale * gamma_from_1(k + 1.0, &mut blocks)
 }
 
-/// A count of independent events of which there are `mean` in the mean, a positive number of at
-/// most 1e15: by the product of uniform numbers for small means, else W. Hörmann, *The transformed
+/// A count of independent events of which there are `mean` in the mean, a number from 0 to
+/// 1e15: by the product of uniform numbers for small means, else W. Hörmann, *The transformed
 /// rejection method for generating Poisson random variables* (1993).
 #[must_use]
 #[inline(always)]

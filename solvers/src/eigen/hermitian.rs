@@ -93,8 +93,8 @@ impl Hermitian {
         projected
     }
 
-    /// All eigenvalues and vectors. Of larger real matrices, by reduction to tridiagonal form, which
-    /// takes a small part of the time; of others by Jacobi's method, which is more accurate.
+    /// All eigenvalues and vectors. Of larger real matrices, by reduction to tridiagonal form,
+    /// which takes a small part of the time; of others by Jacobi's method, which is more accurate.
     pub(super) fn eigenpairs(self) -> Eigenpairs {
         if self.n > MOST_ROWS && self.elements.iter().all(|a| a.im == 0.0) {
             let elements = self.elements.iter().map(|a| a.re).collect();
@@ -286,7 +286,20 @@ mod tests {
                 apart.set(row, column, Complex::ZERO);
             }
         }
-        for a in [real(25), real(120), Hermitian::zeros(30), projection, apart] {
+        // Of a matrix of rank 1, reflections leave rounding of rounding.
+        let mut of_one = Hermitian::zeros(30);
+        for (row, column) in (0..30).flat_map(|row| (0..30).map(move |column| (row, column))) {
+            let product = (row % 3 + 1) * (column % 3 + 1);
+            of_one.set(row, column, Complex::new(product as f64, 0.0));
+        }
+        for a in [
+            real(25),
+            real(120),
+            Hermitian::zeros(30),
+            projection,
+            apart,
+            of_one,
+        ] {
             let expected = a.clone().eigenpairs_by_rotations().values;
             let largest = expected.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
             let pairs = a.clone().eigenpairs();

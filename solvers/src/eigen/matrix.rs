@@ -6,9 +6,12 @@
 
 use super::hermitian::{Coefficients, unit};
 use crate::krylov::scalars::size;
-use crate::powers::times_power_of;
+use crate::powers::{exponent, times_power_of};
 use num_complex::Complex;
 use std::ops::Range;
+
+/// The exponent below which squares of a number lose digits.
+const SMALL: i32 = -400;
 
 /// Rows that are reflected together.
 const SIDE_BY_SIDE: usize = 4;
@@ -167,16 +170,27 @@ impl Reflection {
 
     /// None where x is 0.
     pub(super) fn of(x: &[Complex<f64>]) -> Option<Self> {
-        let length = x.iter().map(Complex::norm_sqr).sum::<f64>().sqrt();
-        let first = size(x[0]);
-        if length == 0.0 {
+        let largest = x
+            .iter()
+            .map(|x| x.re.abs().max(x.im.abs()))
+            .fold(0.0, f64::max);
+        if largest == 0.0 {
             return None;
         }
+        let mut v = x.to_vec();
+        if exponent(largest) < SMALL {
+            // Squares would lose digits; a multiple of x has the same reflection.
+            for v in &mut v {
+                v.re = times_power_of(v.re, -exponent(largest));
+                v.im = times_power_of(v.im, -exponent(largest));
+            }
+        }
+        let length = v.iter().map(Complex::norm_sqr).sum::<f64>().sqrt();
+        let first = size(v[0]);
         let phase = match first == 0.0 {
             true => Complex::ONE,
-            false => x[0] / first,
+            false => v[0] / first,
         };
-        let mut v = x.to_vec();
         v[0] += phase * length;
         let squares: f64 = v.iter().map(Complex::norm_sqr).sum();
         Some(Self {

@@ -168,8 +168,8 @@ impl<T: Field> Gram<'_, T> {
     }
 
     /// How many pairs have a residual that is small beside the norm of A. Where values are nothing
-    /// beside that norm their squares, which Lanczos's method sees, are rounding, and the vectors of
-    /// the longer side are any.
+    /// beside that norm their squares, which Lanczos's method sees, are rounding, and the vectors
+    /// of the longer side are any.
     fn count_good(&self, values: &[f64], residuals: &[f64], tol: f64) -> Result<usize, Error> {
         let part = tol.max(T::Real::EPSILON.to_f64().sqrt());
         let count = |norm: f64| {

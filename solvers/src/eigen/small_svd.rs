@@ -76,8 +76,8 @@ struct Rotation {
 }
 
 impl Rotation {
-    /// None where they are orthogonal to rounding, or one is no longer than `nothing`: of such small
-    /// products the phase would be rounded.
+    /// None where they are orthogonal to rounding, or one is no longer than `nothing`: of such
+    /// small products the phase would be rounded.
     fn of(x: &[Complex<f64>], y: &[Complex<f64>], nothing: f64) -> Option<Self> {
         let product = inner(x, y);
         let (of_x, of_y, of_both) = (length(x), length(y), size(product));

@@ -1,5 +1,5 @@
-//! Eigenvalues and vectors of small symmetric matrices on the host: reflections to tridiagonal form,
-//! and QR steps with Wilkinson's shifts (Golub and Van Loan, *Matrix Computations*, sections 8.3.1
+//! Eigenvalues and vectors of small symmetric matrices on the host: reflections to tridiagonal
+//! form, and QR steps with Wilkinson's shifts (Golub and Van Loan, *Matrix Computations*, sections 8.3.1
 //! to 8.3.5).
 //!
 //! Plain arithmetic and square roots alone, so that every machine and every rank computes the same
@@ -9,6 +9,10 @@ use crate::powers::{exponent, times_power_of};
 
 /// More steps for each eigenvalue than any matrix needs: two or three are usual.
 const MAX_STEPS: usize = 30;
+
+/// Squares of elements that are nothing beside the largest, about 1: of smaller ones, which lose
+/// digits, no reflection could be made.
+const NOTHING: f64 = 1e-280;
 
 /// The eigenvalues, in ascending order, and vectors of length 1 of a symmetric matrix, whose `n`
 /// rows stand one behind the other; none if the steps do not converge.
@@ -41,7 +45,7 @@ fn reduced(n: usize, mut a: Vec<f64>) -> (Tridiagonal, Vec<Vec<f64>>) {
     for k in (1..n).rev() {
         let mut v = a[k * n..k * n + k].to_vec();
         let (first, rest) = (v[k - 1], dot(&v[..k - 1], &v[..k - 1]));
-        if rest == 0.0 {
+        if rest < NOTHING {
             below[k - 1] = first;
             continue;
         }

@@ -140,8 +140,8 @@ macro_rules! ways_into_faer {
 ways_into_faer!(f64: real_factors, real_update, real_solve);
 ways_into_faer!(Complex<f64>: complex_factors, complex_update, complex_solve);
 
-/// The exponent from which on rows are multiplied by a power of two: faer multiplies by the inverses
-/// of pivots, which are infinite for some numbers.
+/// The exponent from which on rows are multiplied by a power of two: faer multiplies by the
+/// inverses of pivots, which are infinite for some numbers.
 const FAR: i32 = 500;
 
 /// The factors in the precision they are computed in.

@@ -59,7 +59,8 @@ impl<T: Element> Rows<'_, T> {
             Err(cause) => (Err(cause.clone()), Err(cause.clone())),
         };
         // All are sent, and taken, where one fails too: what comes next is another message.
-        let entries = rows.of_runs(part, |_| 0..0);
+        let run = |row: usize| if sent.is_ok() { part(row) } else { 0..0 };
+        let entries = rows.of_runs(run, |_| 0..0);
         let sent = sent.and(entries.send(messages, crd));
         sent.and(entries.send(messages, vals))
     }

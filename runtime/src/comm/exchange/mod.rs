@@ -389,8 +389,8 @@ impl Exchange {
         bytes::filled(self.target_len, |target| self.wait(messages, item, target))
     }
 
-    /// Waits for what others send, and drops it: for a rank that has failed, so that what comes next
-    /// is another message.
+    /// Waits for what others send, and drops it: for a rank that has failed, so that what comes
+    /// next is another message.
     pub fn drop_received<E: Element>(&self, messages: &impl Messages, cause: &Error) {
         let nowhere = Err(cause.clone());
         // That others have failed too changes nothing.

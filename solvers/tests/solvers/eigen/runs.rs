@@ -155,7 +155,7 @@ fn an_iteration_of_lobpcg_is_four_reductions() {
     assert_eq!((more.0 - few.0, more.1 - few.1), (20, 20));
 }
 
-/// With so many vectors that their sums are products of matrices.
+/// With as many vectors as make their sums products of matrices.
 #[test]
 fn many_vectors_on_threads_and_ranks() {
     check(
