@@ -1,6 +1,6 @@
 //! Eigenvalues and vectors of small symmetric matrices on the host: reflections to tridiagonal
-//! form, and QR steps with Wilkinson's shifts (Golub and Van Loan, *Matrix Computations*, sections 8.3.1
-//! to 8.3.5).
+//! form, and QR steps with Wilkinson's shifts (Golub and Van Loan, *Matrix Computations*, sections
+//! 8.3.1 to 8.3.5).
 //!
 //! Plain arithmetic and square roots alone, so that every machine and every rank computes the same
 //! bits. 9 n³ operations or so.

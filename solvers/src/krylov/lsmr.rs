@@ -1,9 +1,8 @@
 //! LSMR: least squares by the minimal residual of the normal equations.
 
 use super::Method;
-use super::bidiagonal::Bidiagonal;
 use super::iterations::Iterations;
-use super::least_squares::{Estimates, LeastSquares};
+use super::least_squares::{Bidiagonal, Estimates, LeastSquares};
 use super::scalars::{length, real, real_rotation};
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Solution};

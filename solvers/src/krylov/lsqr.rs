@@ -1,9 +1,8 @@
 //! LSQR: least squares by the bidiagonalisation of the matrix.
 
 use super::Method;
-use super::bidiagonal::Bidiagonal;
 use super::iterations::Iterations;
-use super::least_squares::{Estimates, LeastSquares};
+use super::least_squares::{Bidiagonal, Estimates, LeastSquares};
 use super::scalars::real_rotation;
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Solution};

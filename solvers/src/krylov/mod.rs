@@ -21,7 +21,6 @@ mod solver;
 
 mod admission;
 mod arnoldi;
-mod bidiagonal;
 mod iterations;
 mod least_squares;
 mod orthogonality;
