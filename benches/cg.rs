@@ -58,7 +58,7 @@ fn check_near(found: &[f64], expected: &[f64]) {
 }
 
 fn iterations(criterion: &mut Criterion) {
-    for (n, iterations) in [(128, 200), (512, 40), (1024, 20)] {
+    for (n, iterations) in [(32, 40), (128, 200), (512, 40), (1024, 20)] {
         let mut group = criterion.benchmark_group(format!("cg iteration poisson2d:{n}"));
         group.throughput(Throughput::Elements(iterations as u64));
         let b: Vec<f64> = (0..n * n)

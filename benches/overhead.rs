@@ -1,13 +1,13 @@
 //! What the runtime costs beside the arithmetic, on arrays so small that little else costs.
 //!
 //! `cargo bench --bench overhead`; the inverse of `thrpt` is the time of one operation, window or
-//! iteration. Results are checked before they are timed.
+//! round. Results are checked before they are timed. `cargo bench --bench cg` has iterations of
+//! conjugate gradients on small systems.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark fails where it panics")]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use sparsefuse::prelude::*;
-use sparsefuse::sparse::LocalRows;
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -100,86 +100,12 @@ fn rounds(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Conjugate gradients as one writes them without a library: one loop for each operation, and the
-/// decisions that the solver takes after each iteration.
-fn plain_loops(a: &LocalRows<f64>, b: &[f64], iterations: usize) -> (Vec<f64>, Vec<f64>) {
-    let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
-    let mut x = vec![0.0; b.len()];
-    let mut q = vec![0.0; b.len()];
-    let (mut r, mut p) = (b.to_vec(), b.to_vec());
-    let mut rho = dot(&r, &r);
-    let tolerance = 0.0 * rho.sqrt();
-    let mut history = vec![rho.sqrt()];
-    loop {
-        for (row, q) in q.iter_mut().enumerate() {
-            let entries = a.pos[row] as usize..a.pos[row + 1] as usize;
-            let pairs = a.crd[entries.clone()].iter().zip(&a.vals[entries]);
-            *q = pairs
-                .map(|(&column, value)| value * p[column as usize])
-                .sum();
-        }
-        let sigma = dot(&p, &q);
-        let alpha = if sigma == 0.0 { 0.0 } else { rho / sigma };
-        x.iter_mut().zip(&p).for_each(|(x, p)| *x += alpha * p);
-        r.iter_mut().zip(&q).for_each(|(r, q)| *r -= alpha * q);
-        let rho_next = dot(&r, &r);
-        let norm = rho_next.sqrt();
-        history.push(norm);
-        let is_done = !norm.is_finite() || norm <= tolerance || history.len() > iterations;
-        if is_done || sigma <= 0.0 || rho_next <= 0.0 {
-            return (x, history);
-        }
-        let beta = rho_next / rho;
-        p.iter_mut().zip(&r).for_each(|(p, r)| *p = r + beta * *p);
-        rho = rho_next;
-    }
-}
-
-/// Iterations of conjugate gradients on 1024 rows, and on 16384.
-fn conjugate_gradients(criterion: &mut Criterion) {
-    for n in [32, 128] {
-        conjugate_gradients_on(criterion, n);
-    }
-}
-
-fn conjugate_gradients_on(criterion: &mut Criterion, n: usize) {
-    const ITERATIONS: usize = 40;
-    let runtime = runtime();
-    let (a, b) = runtime.enter(|| {
-        let a = gallery::poisson2d::<f64>(n).unwrap();
-        (a, Vector::random_uniform([n * n], 1))
-    });
-    assert!(cg(&a, &b).unwrap().converged());
-    let run = || {
-        let options = Options {
-            rtol: 0.0,
-            max_iter: Some(ITERATIONS),
-            ..Options::default()
-        };
-        cg_with(&a, &b, options).unwrap()
-    };
-    let (rows, rhs) = (a.to_rows().unwrap(), b.to_vec().unwrap());
-    let (expected, _) = plain_loops(&rows, &rhs, ITERATIONS);
-    let solution = run();
-    assert_eq!(solution.iterations, ITERATIONS);
-    for (found, expected) in solution.x.to_vec().unwrap().iter().zip(&expected) {
-        assert!((found - expected).abs() <= 1e-9 * expected.abs().max(1.0));
-    }
-    let mut group = criterion.benchmark_group(format!("cg iteration poisson2d:{n}"));
-    group.throughput(Throughput::Elements(ITERATIONS as u64));
-    group.bench_function("sparsefuse", |bencher| bencher.iter(run));
-    group.bench_function("plain loops", |bencher| {
-        bencher.iter(|| plain_loops(black_box(&rows), black_box(&rhs), ITERATIONS));
-    });
-    group.finish();
-}
-
 criterion_group! {
     name = benches;
     config = Criterion::default()
         .sample_size(20)
         .warm_up_time(Duration::from_millis(500))
         .measurement_time(Duration::from_secs(2));
-    targets = chain, windows, rounds, conjugate_gradients
+    targets = chain, windows, rounds
 }
 criterion_main!(benches);

@@ -64,6 +64,28 @@ twins! {
         self.try_nan_sum()?.try_div(&n.try_cast::<T>()?)
     }
 
+    /// The variance of the elements that are not NaN, as [`Array::nan_sum`]: the mean of their
+    /// squared distances from their mean; NaN if there are none.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![1.0, f64::NAN, 3.0]);
+    /// assert_eq!((x.nan_var().get()?, x.nan_std().get()?), (1.0, 1.0));
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    #[doc(alias = "nanvar")]
+    nan_var try_nan_var(&self) -> Scalar<T> {
+        let is_number = self.try_equal(self)?;
+        let distance = self.try_sub(&self.try_nan_mean()?)?;
+        let squares = is_number.try_select(&distance, T::ZERO)?.try_sum_of_squares()?;
+        squares.try_div(&is_number.try_count()?.try_cast::<T>()?)
+    }
+
+    /// The standard deviation of the elements that are not NaN: the root of [`Array::nan_var`].
+    #[doc(alias = "nanstd")]
+    nan_std try_nan_std(&self) -> Scalar<T> { self.try_nan_var()?.try_sqrt() }
+
     /// The largest element that is not NaN, as [`Array::nan_sum`]; -infinity if there is none.
     #[doc(alias = "nanmax")]
     nan_max try_nan_max(&self) -> Scalar<T> {
@@ -102,6 +124,22 @@ along_an_axis! {
     nan_mean_axis try_nan_mean_axis [Real] -> T: |array, axis| {
         let is_number = array.try_equal(array)?.try_cast::<T>()?;
         array.try_nan_sum_axis(axis)?.try_div(&is_number.try_sum_axis(axis)?)
+    }
+
+    /// The variances along an axis of the elements that are not NaN; NaN where there are none.
+    #[doc(alias = "nanvar")]
+    nan_var_axis try_nan_var_axis [Real] -> T: |array, axis| {
+        let is_number = array.try_equal(array)?;
+        let mean = array.try_nan_mean_axis(axis)?.try_insert_axis(axis)?;
+        let distance = is_number.try_select(&array.try_sub(&mean)?, T::ZERO)?;
+        let count = is_number.try_cast::<T>()?.try_sum_axis(axis)?;
+        distance.try_square()?.try_sum_axis(axis)?.try_div(&count)
+    }
+
+    /// The standard deviations along an axis of the elements that are not NaN.
+    #[doc(alias = "nanstd")]
+    nan_std_axis try_nan_std_axis [Real] -> T: |array, axis| {
+        array.try_nan_var_axis(axis)?.try_sqrt()
     }
 
     /// The Euclidean norms along an axis, as `sum_axis`; real of complex numbers. NumPy's
@@ -144,9 +182,50 @@ impl<T: Field, const D: usize> Array<T, D> {
             .try_div(&weights.try_sum()?)
     }
 
-    /// Whether all elements are close to those of another array: `|a - b| <= atol + rtol * |b|`, or
-    /// equal where they are infinite; none is NaN. NumPy's `allclose`, whose `rtol` is 1e-5 and
-    /// `atol` 1e-8. Few tasks, which fuse.
+    /// Which elements are close to those of another array: `|a - b| <= atol + rtol * |b|`, or equal
+    /// where they are infinite; none that is NaN. NumPy's `isclose`, whose `rtol` is 1e-5 and `atol`
+    /// 1e-8. Few tasks, which fuse.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![1.0, f64::INFINITY, f64::NAN]);
+    /// let is_close = x.is_close(&(&x + 1e-9), 1e-5, 1e-8);
+    /// assert_eq!(is_close.to_vec()?, [true, true, false]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the shapes differ; [`Array::try_is_close`] returns the error.
+    #[doc(alias = "isclose")]
+    #[must_use]
+    #[track_caller]
+    pub fn is_close(&self, other: &Self, rtol: f64, atol: f64) -> Array<bool, D> {
+        expect(self.try_is_close(other, rtol, atol))
+    }
+
+    /// As [`Array::is_close`].
+    ///
+    /// # Errors
+    ///
+    /// If the shapes differ.
+    pub fn try_is_close(
+        &self,
+        other: &Self,
+        rtol: f64,
+        atol: f64,
+    ) -> Result<Array<bool, D>, Error> {
+        same_shape("is_close", self, other)?;
+        let distance = self.try_sub(other)?.try_abs()?;
+        let bound = other.try_abs()?.try_mul(T::Real::from_f64(rtol))?;
+        let is_near = distance.try_less_equal(bound.try_add(T::Real::from_f64(atol))?)?;
+        let is_near = is_near.try_and(other.try_is_finite()?)?;
+        is_near.try_or(self.try_equal(other)?)
+    }
+
+    /// Whether all elements are close to those of another array, as [`Array::is_close`] says.
+    /// NumPy's `allclose`. Few tasks, which fuse.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -160,7 +239,7 @@ impl<T: Field, const D: usize> Array<T, D> {
     /// # Panics
     ///
     /// If the shapes differ; [`Array::try_all_close`] returns the error.
-    #[doc(alias("allclose", "isclose"))]
+    #[doc(alias = "allclose")]
     #[must_use]
     #[track_caller]
     pub fn all_close(&self, other: &Self, rtol: f64, atol: f64) -> Scalar<bool> {
@@ -174,11 +253,7 @@ impl<T: Field, const D: usize> Array<T, D> {
     /// If the shapes differ.
     pub fn try_all_close(&self, other: &Self, rtol: f64, atol: f64) -> Result<Scalar<bool>, Error> {
         same_shape("all_close", self, other)?;
-        let distance = self.try_sub(other)?.try_abs()?;
-        let bound = other.try_abs()?.try_mul(T::Real::from_f64(rtol))?;
-        let is_near = distance.try_less_equal(bound.try_add(T::Real::from_f64(atol))?)?;
-        let is_near = is_near.try_and(other.try_is_finite()?)?;
-        is_near.try_or(self.try_equal(other)?)?.try_all()
+        self.try_is_close(other, rtol, atol)?.try_all()
     }
 }
 

@@ -162,7 +162,8 @@ pub enum StopReason {
     /// small. Only `lsqr` and `lsmr` stop so, and `minres` where rounding allows no smaller
     /// gradient. With a preconditioner, ‖A‖ is estimated by the image of a random vector.
     LeastSquares,
-    /// The limit of iterations was reached.
+    /// The limit of iterations was reached; behind a checkpoint also where the residual has come
+    /// below the tolerance, which only the next iterations would see.
     IterationLimit,
     /// A number that the method divides by became 0.
     Breakdown(Breakdown),

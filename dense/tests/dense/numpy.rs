@@ -66,6 +66,13 @@ fn without_nan() {
         let sum: f64 = numbers.iter().sum();
         close(x.nan_sum().get()?, sum);
         close(x.nan_mean().get()?, sum / numbers.len() as f64);
+        let variance = |numbers: &[f64]| {
+            let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
+            let squares: f64 = numbers.iter().map(|x| (x - mean).powi(2)).sum();
+            squares / numbers.len() as f64
+        };
+        close(x.nan_var().get()?, variance(&numbers));
+        close(x.nan_std().get()?, variance(&numbers).sqrt());
         let max = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let min = numbers.iter().copied().fold(f64::INFINITY, f64::min);
         assert_eq!((x.nan_max().get()?, x.nan_min().get()?), (max, min));
@@ -76,6 +83,12 @@ fn without_nan() {
         let mean = x.nan_mean_axis(0).to_vec()?[7];
         close(mean, column.iter().sum::<f64>() / column.len() as f64);
         close(x.nan_sum_axis(0).to_vec()?[7], column.iter().sum());
+        close(x.nan_var_axis(0).to_vec()?[7], variance(&column));
+        close(x.nan_std_axis(0).to_vec()?[7], variance(&column).sqrt());
+        let none = Vector::from_vec(vec![f64::NAN; 3]);
+        assert!(none.nan_var().get()?.is_nan());
+        let far = Vector::from_vec(vec![f64::INFINITY, 1.0, f64::NAN]);
+        assert!(far.nan_var().get()?.is_nan());
         assert_eq!(
             Vector::from_vec(vec![2.0, f64::NAN, 3.0])
                 .nan_prod()

@@ -71,7 +71,8 @@ pub struct EigsOptions<'a, T> {
     /// norm of the operator; of [`eigs_near`], whose inverse is rounded too, the square root of the
     /// precision in its place. `residuals` say how large they are.
     pub tol: f64,
-    /// The most restarts; `None` for ten times the number of rows, at most 10,000.
+    /// The most restarts, of which the last one confirms what the one before has found; `None` for
+    /// ten times the number of rows, at most 10,000.
     pub max_iter: Option<usize>,
     /// The vector to start from; `None` for a pseudo-random one, which is always the same.
     pub v0: Option<&'a Vector<T>>,
