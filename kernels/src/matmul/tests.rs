@@ -105,6 +105,8 @@ fn half_of_a_symmetric_product_is_that_of_the_whole() {
             product(isa, a, b, &mut whole, &mut blocks);
             for first in [0, n / 3, n - 1] {
                 let mut half = vec![1.0; (n - first) * n];
+                // Fewer rows may have another tile, and so other blocks.
+                let mut blocks = vec![0.0; workspace::<f64>(isa, [n - first, n, depth])];
                 let rows = (a.rows(first, n - first), first);
                 to_diagonal(isa, rows, b, &mut half, &mut blocks);
                 for i in first..n {

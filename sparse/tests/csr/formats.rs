@@ -73,7 +73,7 @@ proptest! {
 #[test]
 fn columns_are_checked() {
     let error = Csc::new(2, 3, vec![0, 1, 1, 1], vec![2], vec![1.0]).unwrap_err();
-    assert_eq!(error.to_string(), "csr: expected columns below 2, found 2");
+    assert_eq!(error.to_string(), "csc: expected rows below 2, found 2");
     let a: Csr<f64> = Csc::new(2, 3, vec![0, 1, 1, 1], vec![1], vec![1.0])
         .unwrap()
         .to_csr()
