@@ -183,8 +183,8 @@ impl<T: Field, const D: usize> Array<T, D> {
     }
 
     /// Which elements are close to those of another array: `|a - b| <= atol + rtol * |b|`, or equal
-    /// where they are infinite; none that is NaN. NumPy's `isclose`, whose `rtol` is 1e-5 and `atol`
-    /// 1e-8. Few tasks, which fuse.
+    /// where they are infinite; none that is NaN. NumPy's `isclose`, whose `rtol` is 1e-5 and
+    /// `atol` 1e-8. Few tasks, which fuse.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
