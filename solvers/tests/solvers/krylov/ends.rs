@@ -260,6 +260,13 @@ fn an_initial_guess_that_is_too_large_is_named() {
     }
 }
 
+/// A vector without twice its part along another.
+fn reflected(x: &[f64], u: &[f64]) -> Vec<f64> {
+    let squares: f64 = u.iter().map(|u| u * u).sum();
+    let along = 2.0 * x.iter().zip(u).map(|(x, u)| x * u).sum::<f64>() / squares;
+    x.iter().zip(u).map(|(x, u)| x - along * u).collect()
+}
+
 /// A matrix with the eigenvalue 0 and others from 1/2 to 2, turned by three reflections, and a
 /// vector that it maps to 0.
 fn singular(n: usize, seed: u64) -> (Csr<f64>, Vector<f64>) {
@@ -272,15 +279,11 @@ fn singular(n: usize, seed: u64) -> (Csr<f64>, Vector<f64>) {
     for number in 0..3 {
         let u = Vector::<f64>::random_normal([n], 3 * seed + number);
         let u = u.to_vec().unwrap();
-        let squares: f64 = u.iter().map(|u| u * u).sum();
-        let reflected = |x: &[f64]| -> Vec<f64> {
-            let along = 2.0 * x.iter().zip(&u).map(|(x, u)| x * u).sum::<f64>() / squares;
-            x.iter().zip(&u).map(|(x, u)| x - along * u).collect()
-        };
-        null = reflected(&null);
+        null = reflected(&null, &u);
         for _ in 0..2 {
             // The rows, and behind the transpose the columns.
-            let rows: Vec<f64> = a.chunks_exact(n).flat_map(&reflected).collect();
+            let rows = a.chunks_exact(n).flat_map(|row| reflected(row, &u));
+            let rows: Vec<f64> = rows.collect();
             a = (0..n * n).map(|k| rows[k % n * n + k / n]).collect();
         }
     }
