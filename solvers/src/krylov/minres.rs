@@ -36,8 +36,8 @@ pub fn minres<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solu
 /// A is regular, an r of its smallest eigenvalues has a small A r too. If rounding keeps A r from
 /// becoming as small, it is seen behind: x grows beyond bounds, and the residual does not fall as
 /// the recurrence has it. Then the solution is the x of the smallest A r.
-/// With a preconditioner the x that it stops at makes another norm least (or is the initial guess,
-/// where that has the smaller residual), and the reason is [`StopReason::Stagnation`].
+/// With a preconditioner the x that it stops at makes another norm least, and the reason is
+/// [`StopReason::Stagnation`].
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
@@ -90,11 +90,7 @@ pub(super) async fn iterate<T: Field>(
     }
     let first = norm.get()?.to_f64().sqrt();
     let mut scale = first / gamma;
-    let of_a = match is_preconditioned {
-        true => None,
-        false => a.largest_entry()?,
-    };
-    let mut lanczos = Rotations::new(gamma, of_a.unwrap_or(0.0));
+    let mut lanczos = Rotations::new(gamma);
     let mut nearest: Option<Nearest<T>> = None;
     // An untrue claim: the norm that is minimised, and the true one.
     let mut claimed: Option<[f64; 2]> = None;
@@ -123,8 +119,8 @@ pub(super) async fn iterate<T: Field>(
             .as_ref()
             .map_or(small_gradient::<T>(), |it| it.gradient);
         if gradient < most {
-            let x = x.clone();
-            nearest = Some(Nearest { x, gradient });
+            let (x, eta) = (x.clone(), lanczos.eta.abs());
+            nearest = Some(Nearest { x, gradient, eta });
         }
         let step = lanczos.step::<T>(delta, gamma_next);
         let step = step.ok_or(Breakdown::Projection)?;
@@ -132,15 +128,14 @@ pub(super) async fn iterate<T: Field>(
         let w_next = &z - last_w * T::from_f64(step.last) - this_w * T::from_f64(step.this);
         let w_next = w_next * T::from_f64(1.0 / step.diagonal);
         *x += &w_next * T::from_f64(step.length);
-        if let Some(it) = &nearest
-            && it.is_all_there_is(stopping, x).await?
+        if let Some(nearest) = nearest.take_if(|it| lanczos.eta.abs() < 0.9 * it.eta)
+            && nearest.is_all_there_is(stopping, x).await?
         {
             let begun = Begun {
                 x: restarted_with,
                 norm: first,
             };
-            let found = it.x.clone();
-            let others = vec![std::mem::replace(x, found)];
+            let others = vec![std::mem::replace(x, nearest.x)];
             return Err(end(stopping, x, others, begun, lanczos.largest).await?);
         }
         let norm = scale * lanczos.eta.abs();
@@ -263,17 +258,20 @@ fn small_gradient<T: Field>() -> f64 {
 struct Nearest<T> {
     x: Vector<T>,
     gradient: f64,
+    /// The norm of the residual as the recurrence has it.
+    eta: f64,
 }
 
 impl<T: Field> Nearest<T> {
-    /// Whether a later x is much larger and no better: it was divided by what rounding has left.
+    /// Whether a later x, whose residual should be smaller by a tenth, is much larger and no
+    /// better.
     async fn is_all_there_is(
         &self,
         stopping: &Stopping<'_, '_, T>,
         x: &Vector<T>,
     ) -> Result<bool, Error> {
         let lengths = (norm_of(&self.x).await?, norm_of(x).await?);
-        if !(lengths.1 * T::Real::EPSILON.to_f64().sqrt().sqrt() > lengths.0) {
+        if !(lengths.1 * T::Real::EPSILON.to_f64().sqrt() > lengths.0) {
             return Ok(false);
         }
         let norm = async |x: &Vector<T>| {
@@ -294,9 +292,6 @@ struct Rotations {
     eta: f64,
     /// The largest entry of the matrix so far.
     largest: f64,
-    /// The largest entry of A, if it is known: at the begin the matrix has nothing else where A
-    /// maps the residual to rounding.
-    of_a: f64,
 }
 
 /// What an iteration does with its vectors: w = (z - last w_last - this w_this) / diagonal, and
@@ -309,14 +304,13 @@ struct Step {
 }
 
 impl Rotations {
-    fn new(gamma: f64, of_a: f64) -> Self {
+    fn new(gamma: f64) -> Self {
         Self {
             gamma: [1.0, gamma],
             c: [1.0, 1.0],
             s: [0.0, 0.0],
             eta: gamma,
             largest: 0.0,
-            of_a,
         }
     }
 
@@ -326,7 +320,7 @@ impl Rotations {
     fn gradient(&self, delta: f64, gamma_next: f64) -> f64 {
         let above = self.c[1] * delta - self.c[0] * self.s[1] * self.gamma[1];
         let length = length(above, self.c[1] * gamma_next);
-        match self.largest(delta, gamma_next).max(self.of_a) {
+        match self.largest(delta, gamma_next) {
             // A r = 0 from the beginning, or there are no numbers.
             0.0 => length,
             largest => length / largest,
