@@ -31,11 +31,12 @@ pub fn minres<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solu
 /// it turns out that the residual is not as small. On a singular A with a b outside of its range
 /// it stops at a least-squares solution ([`StopReason::LeastSquares`]), where ‖A r‖ is at most
 /// eps^(3/4) ‖A‖ ‖r‖, as the tridiagonal matrix tells: behind it lies division by what rounding has
-/// left. The true A r must then be at most 16 eps^(1/2) ‖A‖ ‖r‖; else the method starts again from
-/// the true residual, or stagnates where that has not become smaller by half. Not by `rtol`: where
-/// A is regular, an r of its smallest eigenvalues has a small A r too. If rounding keeps A r from
-/// becoming as small, it is seen behind: x grows beyond bounds, and the residual does not fall as
-/// the recurrence has it. Then the solution is the x of the smallest A r.
+/// left. The true A r must then be at most 16 eps^(1/2) ‖A‖ ‖r‖ and r'A r at most 16 eps ‖A‖ ‖r‖²;
+/// else the method starts again from the true residual, or stagnates where that has not become
+/// smaller by half. Not by `rtol`: where A is regular, an r of its smallest eigenvalues has a small
+/// A r too. If rounding keeps A r from becoming as small, it is seen behind, when ‖A‖ times the
+/// growth of x, which the recurrence tells, exceeds eps^(-1/2) times the first residual, and the
+/// true residual has not become smaller: then the solution is the x of the smallest A r.
 /// With a preconditioner the x that it stops at makes another norm least, and the reason is
 /// [`StopReason::Stagnation`].
 ///
@@ -72,8 +73,6 @@ pub(super) async fn iterate<T: Field>(
 ) -> Iterations<T> {
     let a = stopping.operator();
     let is_preconditioned = stopping.has_preconditioner();
-    // The initial guess can be had again without holding it.
-    let restarted_with = stopping.has_begun().then(|| x.clone());
     if is_preconditioned {
         stopping.expect_near_claims();
     }
@@ -89,9 +88,16 @@ pub(super) async fn iterate<T: Field>(
         return Err(StopReason::IndefinitePreconditioner.into());
     }
     let first = norm.get()?.to_f64().sqrt();
+    let begun = Begun {
+        // The initial guess can be had again without holding it.
+        x: stopping.has_begun().then(|| x.clone()),
+        norm: first,
+    };
     let mut scale = first / gamma;
     let mut lanczos = Rotations::new(gamma);
     let mut nearest: Option<Nearest<T>> = None;
+    let mut growth = Growth::default();
+    let mut most_growth = gamma / T::Real::EPSILON.to_f64().sqrt();
     // An untrue claim: the norm that is minimised, and the true one.
     let mut claimed: Option<[f64; 2]> = None;
     loop {
@@ -107,13 +113,8 @@ pub(super) async fn iterate<T: Field>(
         let delta = real(delta.get()?);
         let gradient = lanczos.gradient(delta, gamma_next);
         if gradient <= least_gradient::<T>() {
-            let begun = Begun {
-                x: restarted_with,
-                norm: first,
-            };
-            let others = nearest.map(|it| it.x).into_iter().collect();
             let largest = lanczos.largest(delta, gamma_next);
-            return Err(end(stopping, x, others, begun, largest).await?);
+            return Err(end(stopping, x, nearest.map(|it| it.x), &begun, largest).await?);
         }
         let most = nearest
             .as_ref()
@@ -128,16 +129,6 @@ pub(super) async fn iterate<T: Field>(
         let w_next = &z - last_w * T::from_f64(step.last) - this_w * T::from_f64(step.this);
         let w_next = w_next * T::from_f64(1.0 / step.diagonal);
         *x += &w_next * T::from_f64(step.length);
-        if let Some(nearest) = nearest.take_if(|it| lanczos.eta.abs() < 0.9 * it.eta)
-            && nearest.is_all_there_is(stopping, x).await?
-        {
-            let begun = Begun {
-                x: restarted_with,
-                norm: first,
-            };
-            let others = vec![std::mem::replace(x, nearest.x)];
-            return Err(end(stopping, x, others, begun, lanczos.largest).await?);
-        }
         let norm = scale * lanczos.eta.abs();
         match stopping.check(x, norm).await {
             // Nothing is left of what is minimised: what is left of the residual is rounding,
@@ -162,6 +153,13 @@ pub(super) async fn iterate<T: Field>(
                 scale *= now[1] / norm;
             }
             judged => judged?,
+        }
+        growth.step(&step);
+        if lanczos.largest * growth.norm() > most_growth {
+            most_growth = 10.0 * lanczos.largest * growth.norm();
+            if let Some(reason) = grown(stopping, x, &mut nearest, &begun, &lanczos).await? {
+                return Err(reason.into());
+            }
         }
         z = z_next;
         let [_, this_v] = v;
@@ -189,25 +187,33 @@ struct Begun<T> {
     norm: f64,
 }
 
+impl<T: Field> Begun<T> {
+    fn x(&self, stopping: &Stopping<'_, '_, T>) -> Result<Vector<T>, Error> {
+        match &self.x {
+            Some(x) => Ok(x.clone()),
+            None => stopping.initial_guess(),
+        }
+    }
+}
+
 /// How the iterations end where the recurrence finds that no x is better than this one. When its
 /// vectors have lost their orthogonality it says nothing of x, so what counts is the true A r,
-/// beside the largest entry of the tridiagonal matrix or of A. If that is not small, one of the
-/// other x may do; else the x of the least true residual is where the method begins again, if that
-/// is much smaller than before, or what it stops with. With a preconditioner, nothing is claimed.
+/// beside the largest entry of the tridiagonal matrix or of A. If that is not small, the x of
+/// another small A r may do; else the x of the least true residual is where the method begins
+/// again, if that is much smaller than before, or what it stops with. With a preconditioner,
+/// nothing is claimed.
 async fn end<T: Field>(
     stopping: &Stopping<'_, '_, T>,
     x: &mut Vector<T>,
-    others: Vec<Vector<T>>,
-    begun: Begun<T>,
+    other: Option<Vector<T>>,
+    begun: &Begun<T>,
     largest: f64,
 ) -> Result<End<T>, Error> {
     let is_preconditioned = stopping.has_preconditioner();
-    // Both are at most ‖A‖; of a residual that A maps to rounding the matrix has nothing else.
-    let largest = largest.max(stopping.operator().largest_entry()?.unwrap_or(0.0));
     // Beside rounding, where no x is better than the one that it began with.
     let most = (1.0 + T::Real::EPSILON.to_f64().sqrt()) * begun.norm;
     let mut least: Option<(f64, Vector<T>, Vector<T>)> = None;
-    for candidate in std::iter::once(x.clone()).chain(others) {
+    for candidate in std::iter::once(x.clone()).chain(other) {
         let r = stopping.residual(&candidate)?;
         let norm = norm_of(&r).await?;
         if norm <= most {
@@ -215,8 +221,7 @@ async fn end<T: Field>(
                 *x = candidate;
                 return Ok(StopReason::Stagnation.into());
             }
-            let image = norm_of(&stopping.operator().apply(&r)?).await?;
-            if image <= small_gradient::<T>() * largest * norm {
+            if is_least(stopping, &r, norm, largest, ROUNDING).await? {
                 *x = candidate;
                 return Ok(StopReason::LeastSquares.into());
             }
@@ -234,13 +239,86 @@ async fn end<T: Field>(
             }
         }
         _ => {
-            *x = match begun.x {
-                Some(x) => x,
-                None => stopping.initial_guess()?,
-            };
-            StopReason::Stagnation.into()
+            *x = begun.x(stopping)?;
+            let r = stopping.residual(x)?;
+            let is_least = is_least(stopping, &r, begun.norm, largest, ROUNDING);
+            match !is_preconditioned && is_least.await? {
+                true => StopReason::LeastSquares.into(),
+                false => StopReason::Stagnation.into(),
+            }
         }
     })
+}
+
+/// Whether the iterations end where x has grown as it does on a singular matrix, by division by
+/// what rounding has left: where the x of the smallest A r, or without one that which they began
+/// with, has no larger residual and is a least-squares solution, or this one is. With a
+/// preconditioner it must be seen that the residual is not as small as the recurrence has it.
+async fn grown<T: Field>(
+    stopping: &Stopping<'_, '_, T>,
+    x: &mut Vector<T>,
+    nearest: &mut Option<Nearest<T>>,
+    begun: &Begun<T>,
+    lanczos: &Rotations,
+) -> Result<Option<StopReason>, Error> {
+    let before = match nearest {
+        Some(nearest) => nearest.x.clone(),
+        None => begun.x(stopping)?,
+    };
+    let is_preconditioned = stopping.has_preconditioner();
+    let (r_before, r) = (stopping.residual(&before)?, stopping.residual(x)?);
+    let norm = async |r: &Vector<T>| {
+        let squares = r.dot(&stopping.precondition(r)?);
+        Ok::<_, Error>(real(value(&squares).await?).sqrt())
+    };
+    let norms = [norm(&r_before).await?, norm(&r).await?];
+    let is_better = norms[1] < 0.95 * norms[0];
+    if is_preconditioned {
+        let is_untrue = |nearest: &Nearest<T>| lanczos.eta.abs() < 0.9 * nearest.eta;
+        let nearest = nearest.take_if(|it| is_better || is_untrue(it));
+        return Ok(nearest.filter(|_| !is_better).map(|nearest| {
+            *x = nearest.x;
+            StopReason::Stagnation
+        }));
+    }
+    let most = (1.0 + T::Real::EPSILON.to_f64().sqrt()) * begun.norm;
+    // A smaller residual is rounding too where A r is 0 to the last digit.
+    let rounding = if is_better { 1.0 } else { ROUNDING };
+    for (candidate, r, norm) in [(before, r_before, norms[0]), (x.clone(), r, norms[1])] {
+        if norm <= most && is_least(stopping, &r, norm, lanczos.largest, rounding).await? {
+            *x = candidate;
+            return Ok(Some(StopReason::LeastSquares));
+        }
+    }
+    if is_better {
+        *nearest = None;
+    }
+    Ok(None)
+}
+
+/// How many units of rounding r'A r / (‖A‖ ‖r‖²) may be at a least-squares solution.
+const ROUNDING: f64 = 16.0;
+
+/// Whether a residual is that of a least-squares solution, as far as rounding lets one see: not
+/// only is A r small, but r'A r is as small as its square would be, a few units of rounding, which
+/// it is not where r lies along small eigenvalues of a regular A. Beside the largest entry of A,
+/// or of the tridiagonal matrix: neither exceeds ‖A‖.
+async fn is_least<T: Field>(
+    stopping: &Stopping<'_, '_, T>,
+    r: &Vector<T>,
+    norm: f64,
+    largest: f64,
+    rounding: f64,
+) -> Result<bool, Error> {
+    let a = stopping.operator();
+    let largest = largest.max(a.largest_entry()?.unwrap_or(0.0));
+    let direction = r * T::from_f64(1.0 / norm);
+    let image = a.apply(&direction)?;
+    let quotient = direction.dot(&image);
+    let length = norm_of(&image).await?;
+    let quotient = real(quotient.get()?).abs();
+    let eps = T::Real::EPSILON.to_f64();
+    Ok(length <= small_gradient::<T>() * largest && quotient <= rounding * eps * largest)
 }
 
 /// What rounding may leave of ‖A r‖ / (‖A‖ ‖r‖) at a least-squares solution: eps^(3/4).
@@ -262,24 +340,40 @@ struct Nearest<T> {
     eta: f64,
 }
 
-impl<T: Field> Nearest<T> {
-    /// Whether a later x, whose residual should be smaller by a tenth, is much larger and no
-    /// better.
-    async fn is_all_there_is(
-        &self,
-        stopping: &Stopping<'_, '_, T>,
-        x: &Vector<T>,
-    ) -> Result<bool, Error> {
-        let lengths = (norm_of(&self.x).await?, norm_of(x).await?);
-        if !(lengths.1 * T::Real::EPSILON.to_f64().sqrt() > lengths.0) {
-            return Ok(false);
-        }
-        let norm = async |x: &Vector<T>| {
-            let r = stopping.residual(x)?;
-            let squares = r.dot(&stopping.precondition(&r)?);
-            Ok::<_, Error>(real(value(&squares).await?).sqrt())
-        };
-        Ok(!(norm(x).await? < 0.95 * norm(&self.x).await?))
+/// The norm of what the iterations have added to x, if their vectors are orthogonal: inner products
+/// of x and of the last two w, by the recurrence that makes them.
+#[derive(Default)]
+struct Growth {
+    /// Of x with itself.
+    squares: f64,
+    /// Of the last w and this w with x.
+    with_x: [f64; 2],
+    /// Of the last w and this w with themselves.
+    w: [f64; 2],
+    /// Of the two.
+    between: f64,
+}
+
+impl Growth {
+    fn norm(&self) -> f64 {
+        self.squares.sqrt()
+    }
+
+    fn step(&mut self, step: &Step) {
+        // The next w = (z - last w_last - this w_this) / diagonal, where z is orthogonal to all.
+        let with = |last: f64, this: f64| -(step.last * last + step.this * this) / step.diagonal;
+        let with_last = with(self.w[0], self.between);
+        let with_this = with(self.between, self.w[1]);
+        let with_x = with(self.with_x[0], self.with_x[1]);
+        let with_itself =
+            (1.0 / step.diagonal - step.last * with_last - step.this * with_this) / step.diagonal;
+        self.squares += step.length * (2.0 * with_x + step.length * with_itself);
+        self.with_x = [
+            self.with_x[1] + step.length * with_this,
+            with_x + step.length * with_itself,
+        ];
+        self.w = [self.w[1], with_itself];
+        self.between = with_this;
     }
 }
 

@@ -3,8 +3,10 @@
 
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
-use sparsefuse_solvers::{Input, LinearOperator, MatrixFree, Method, Options, StopReason, minres};
-use sparsefuse_sparse::{Csr, gallery};
+use sparsefuse_solvers::{
+    Input, LinearOperator, MatrixFree, Method, Options, StopReason, minres, minres_with,
+};
+use sparsefuse_sparse::{Csr, Dia, gallery};
 use sparsefuse_testing::everywhere;
 
 fn diagonal<T: Field>(entries: &[f64]) -> Csr<T> {
@@ -255,5 +257,118 @@ fn an_initial_guess_that_is_too_large_is_named() {
         let found = method.solve(&a, &b, options).unwrap();
         let reason = StopReason::NotFiniteInput(Input::InitialGuess);
         assert_eq!(found.reason, reason, "{method}");
+    }
+}
+
+/// A matrix with the eigenvalue 0 and others from 1/2 to 2, turned by three reflections, and a
+/// vector that it maps to 0.
+fn singular(n: usize, seed: u64) -> (Csr<f64>, Vector<f64>) {
+    let mut a = vec![0.0; n * n];
+    let mut null = vec![0.0; n];
+    null[0] = 1.0;
+    for i in 1..n {
+        a[i * n + i] = 0.5 + 1.5 * i as f64 / n as f64;
+    }
+    for number in 0..3 {
+        let u = Vector::<f64>::random_normal([n], 3 * seed + number);
+        let u = u.to_vec().unwrap();
+        let squares: f64 = u.iter().map(|u| u * u).sum();
+        let reflected = |x: &[f64]| -> Vec<f64> {
+            let along = 2.0 * x.iter().zip(&u).map(|(x, u)| x * u).sum::<f64>() / squares;
+            x.iter().zip(&u).map(|(x, u)| x - along * u).collect()
+        };
+        null = reflected(&null);
+        for _ in 0..2 {
+            // The rows, and behind the transpose the columns.
+            let rows: Vec<f64> = a.chunks_exact(n).flat_map(&reflected).collect();
+            a = (0..n * n).map(|k| rows[k % n * n + k / n]).collect();
+        }
+    }
+    // Symmetric to the last bit.
+    let entry = |i: usize, j: usize| 0.5 * (a[i * n + j] + a[j * n + i]);
+    (dense(n, entry), Vector::from_vec(null))
+}
+
+/// The recurrence divides by what rounding has left where no x is better; the least-squares
+/// solution is found all the same, and stays where it is the initial guess.
+#[test]
+fn minres_finds_and_keeps_least_squares_solutions() {
+    for n in [20, 60] {
+        for seed in 0..40 {
+            let (a, null) = singular(n, seed);
+            let b = Vector::<f64>::random_normal([n], 1000 + seed);
+            let found = minres(&a, &b).unwrap();
+            let case = format!("{n} {seed}: {}", found.reason);
+            assert_eq!(found.reason, StopReason::LeastSquares, "{case}");
+            let r = norm(&(&b - &a * &found.x));
+            let least = null.dot(&b).get().unwrap().abs();
+            assert!((r - least).abs() < 1e-6 * norm(&b), "{case}: {r} {least}");
+            let options = Options {
+                x0: Some(&found.x),
+                ..Options::default()
+            };
+            let again = minres_with(&a, &b, options).unwrap();
+            let case = format!("{case}, then {}", again.reason);
+            assert_eq!(again.reason, StopReason::LeastSquares, "{case}");
+            let r = norm(&(&b - &a * &again.x));
+            assert!((r - least).abs() < 1e-6 * norm(&b), "{case}: {r} {least}");
+            let none = minres(&a, &null).unwrap();
+            assert_eq!(none.reason, StopReason::LeastSquares, "{case}");
+            assert!(norm(&none.x) < 1e-3, "{case}: {}", norm(&none.x));
+        }
+    }
+}
+
+/// A residual along the smallest eigenvalues of a regular matrix has a small A r too.
+#[test]
+fn minres_claims_no_least_squares_solution_of_a_regular_matrix() {
+    for n in [100, 5000, 100_000] {
+        let a = gallery::poisson1d::<f64>(n).unwrap();
+        let at = |i: usize| (i + 1) as f64 / (n + 1) as f64;
+        let sines = Vector::from_fn([n], |[i]| (std::f64::consts::PI * at(i)).sin());
+        let bump = Vector::from_fn([n], |[i]| at(i) * (1.0 - at(i)) * at(i).exp());
+        for (name, b) in [
+            ("sines", sines),
+            ("bump", bump),
+            ("ones", Vector::ones([n])),
+        ] {
+            let options = Options {
+                max_iter: Some(300),
+                ..Options::default()
+            };
+            let found = minres_with(&a, &b, options).unwrap();
+            assert_ne!(found.reason, StopReason::LeastSquares, "{name} {n}");
+            if n == 100 || name == "sines" && n == 5000 {
+                assert_eq!(found.reason, StopReason::Converged, "{name} {n}");
+            }
+        }
+    }
+    let a = gallery::poisson1d::<f32>(500).unwrap();
+    let b = Vector::<f32>::from_fn([500], |[i]| {
+        (std::f64::consts::PI * (i + 1) as f64 / 501.0).sin() as f32
+    });
+    let found = minres(&a, &b).unwrap();
+    assert_ne!(found.reason, StopReason::LeastSquares);
+    let x = found.x.cast::<f64>().to_vec().unwrap();
+    let exact = 501.0f64.powi(2) / std::f64::consts::PI.powi(2);
+    assert!((x[250] / exact - 1.0).abs() < 0.05, "{} {exact}", x[250]);
+}
+
+/// Differences with free ends: constants are mapped to 0, and the condition number of the others
+/// grows with the square of the rows.
+#[test]
+fn minres_finds_least_squares_solutions_of_free_ends() {
+    for n in [100, 1500, 5000] {
+        let mut middle = vec![2.0; n];
+        (middle[0], middle[n - 1]) = (1.0, 1.0);
+        let a = Dia::from_diagonals(n, n, &[(-1, vec![-1.0]), (0, middle), (1, vec![-1.0])]);
+        let a = a.unwrap().to_csr().unwrap();
+        let cosines = |i: usize| (std::f64::consts::PI * (i as f64 + 0.5) / n as f64).cos();
+        let b = Vector::from_fn([n], |[i]| cosines(i) + 0.1);
+        let found = minres(&a, &b).unwrap();
+        assert_eq!(found.reason, StopReason::LeastSquares, "{n}");
+        let r = norm(&(&b - &a * &found.x));
+        let least = 0.1 * (n as f64).sqrt();
+        assert!((r - least).abs() < 1e-6 * norm(&b), "{n}: {r} {least}");
     }
 }
