@@ -333,7 +333,7 @@ fn minres_claims_no_least_squares_solution_of_a_regular_matrix() {
             ("ones", Vector::ones([n])),
         ] {
             let options = Options {
-                max_iter: Some(300),
+                max_iter: Some(100),
                 ..Options::default()
             };
             let found = minres_with(&a, &b, options).unwrap();
