@@ -1,7 +1,8 @@
 //! Products of as many pairs of matrices: the last two axes of arrays.
 
 use crate::array::Array;
-use crate::operand::{check_len, expect};
+use crate::operand::check_len;
+use crate::twins::twins;
 use sparsefuse_kernels::matmul::{self, Matrix};
 use sparsefuse_kernels::{Isa, Numeric};
 use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, reserve};
@@ -16,7 +17,8 @@ const MADE: usize = 2;
 
 macro_rules! products {
     ($($d:literal)*) => {$(
-        impl<T: Numeric> Array<T, $d> {
+        twins! {
+            [T: Numeric] Array<T, $d>;
             /// The products of matrices, which are the last two axes; the axes before them
             /// broadcast: NumPy's `a @ b`. One task, which is not fused; elements are those of the
             /// product of two matrices, to the bit. The matrices are shared by threads and ranks,
@@ -32,27 +34,11 @@ macro_rules! products {
             /// assert_eq!(a.matmul(&b.slice((..1, .., ..))).index_axis(0, 9).row(1).to_vec()?, [33.0; 4]);
             /// # Ok::<(), sparsefuse_dense::Error>(())
             /// ```
-            ///
-            /// # Panics
-            ///
-            /// With the error that `try_matmul` returns.
             #[doc(alias("@", "gemm", "batch"))]
-            #[must_use]
-            #[track_caller]
-            pub fn matmul(&self, other: &Self) -> Self {
-                expect(self.try_matmul(other))
-            }
-
-            /// As `matmul`.
-            ///
-            /// # Errors
-            ///
-            /// If matrices of `other` have not as many rows as those of this array have columns,
-            /// the axes before the last two do not broadcast, memory cannot hold the result, or the
-            /// arrays belong to two runtimes.
-            pub fn try_matmul(&self, other: &Self) -> Result<Self, Error> {
-                products(self, other)
-            }
+            @ "If matrices of `other` have not as many rows as those of this array have columns, \
+                the axes before the last two do not broadcast, memory cannot hold the result, or \
+                the arrays belong to two runtimes."
+            matmul try_matmul(&self, other: &Self) -> Self { products(self, other) }
         }
     )*};
 }

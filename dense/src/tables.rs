@@ -1,15 +1,17 @@
 //! Functions given by tables: histograms, and interpolation between points.
 
 use crate::array::{Array, Vector};
-use crate::operand::{check_len, expect};
+use crate::operand::check_len;
 use crate::shares::{each, part};
+use crate::twins::twins;
 use sparsefuse_kernels::{DType, Real};
 use sparsefuse_runtime::{
     Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, try_collect,
 };
 use std::ops::Range;
 
-impl<T: Real, const D: usize> Array<T, D> {
+twins! {
+    [T: Real, const D: usize] Array<T, D>;
     /// How many elements lie in each of `bins` intervals of equal length between `range.start` and
     /// `range.end`, and the ends of these: one more. Each has its lower end, the last one its upper
     /// one too; what lies outside, and NaN, is left out. NumPy's `histogram` with `range`. Every
@@ -23,27 +25,9 @@ impl<T: Real, const D: usize> Array<T, D> {
     /// assert_eq!((counts.to_vec()?, ends.to_vec()?), (vec![2, 2], vec![0.0, 0.5, 1.0]));
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Array::try_histogram`] returns.
-    #[must_use]
-    #[track_caller]
-    pub fn histogram(&self, bins: usize, range: Range<f64>) -> (Vector<i64>, Vector<T>) {
-        expect(self.try_histogram(bins, range))
-    }
-
-    /// As [`Array::histogram`].
-    ///
-    /// # Errors
-    ///
-    /// If there is no bin, or the range is not one of a finite length, or the first number is above
-    /// the last.
-    pub fn try_histogram(
-        &self,
-        bins: usize,
-        range: Range<f64>,
-    ) -> Result<(Vector<i64>, Vector<T>), Error> {
+    @ "If there is no bin, or the range is not one of a finite length, or the first number is \
+        above the last."
+    histogram try_histogram(&self, bins: usize, range: Range<f64>) -> (Vector<i64>, Vector<T>) {
         const OP: &str = "histogram";
         if bins == 0 {
             return Err(Error::argument(OP, "at least one bin", "none"));
@@ -100,23 +84,9 @@ impl<T: Real, const D: usize> Array<T, D> {
     /// assert_eq!(x.interp(&xs, &ys).to_vec()?, [5.0, 15.0, 20.0, 0.0]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Array::try_interp`] returns.
-    #[must_use]
-    #[track_caller]
-    pub fn interp(&self, xs: &Vector<T>, ys: &Vector<T>) -> Self {
-        expect(self.try_interp(xs, ys))
-    }
-
-    /// As [`Array::interp`].
-    ///
-    /// # Errors
-    ///
-    /// If there is no point, or there are not as many values as abscissas. Whether these are
-    /// ascending is not looked at.
-    pub fn try_interp(&self, xs: &Vector<T>, ys: &Vector<T>) -> Result<Self, Error> {
+    @ "If there is no point, or there are not as many values as abscissas. Whether these are \
+        ascending is not looked at."
+    interp try_interp(&self, xs: &Vector<T>, ys: &Vector<T>) -> Self {
         const OP: &str = "interp";
         let n = xs.len();
         if n == 0 {
