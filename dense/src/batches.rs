@@ -5,7 +5,7 @@ use crate::operand::check_len;
 use crate::twins::twins;
 use sparsefuse_kernels::matmul::{self, Matrix};
 use sparsefuse_kernels::{Isa, Numeric};
-use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, reserve};
+use sparsefuse_runtime::{Access, Error, HostArgs, Shape, reserve};
 use std::borrow::Cow;
 
 const OP: &str = "matmul";
@@ -134,23 +134,17 @@ fn pairs<T: Numeric>(
         parallel_threshold: config.parallel_threshold,
     };
     let (a, b) = (a.contiguous()?, b.contiguous()?);
-    let made = runtime.new_store(Shape::new(&[n, rows, columns]), T::DTYPE);
-    let read = |numbers: Numbers| {
-        let access = match numbers.is_shared {
-            true => Access::Whole,
-            false => Access::Held,
-        };
-        (Privilege::Read, access, T::DTYPE)
+    let access = |numbers: Numbers| match numbers.is_shared {
+        true => Access::Whole,
+        false => Access::Held,
     };
-    let declared = [
-        read(numbers[0]),
-        read(numbers[1]),
-        (Privilege::Write, Access::Rows, T::DTYPE),
+    let reads = [
+        (a.store(), access(numbers[0])),
+        (b.store(), access(numbers[1])),
     ];
-    let task = HostTask::new(move |args| pairs.run::<T>(args));
-    let stores = [a.store(), b.store(), &made];
-    runtime.submit_host(&HostBody::new("matmul_pairs", &declared), &stores, task)?;
-    Ok(Array::wrap(made, None))
+    let shape = Shape::new(&[n, rows, columns]);
+    let function = move |args: &mut HostArgs<'_>| pairs.run::<T>(args);
+    Array::made_by("matmul_pairs", runtime, shape, &reads, function)
 }
 
 /// What the function of the task knows.

@@ -9,12 +9,12 @@
 //! several, where none has all elements, the middle is made of slices, which fuse to few passes
 //! over memory.
 
-use crate::array::Vector;
+use crate::array::{Array, Vector};
 use crate::operand::{check_len, named};
 use crate::twins::twins;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_kernels::isa::Computation;
-use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape};
+use sparsefuse_runtime::{Access, Error, HostArgs, Shape};
 use std::array;
 use std::ops::Range;
 
@@ -135,8 +135,8 @@ fn sums_here<T: Numeric>(
     check_len(OP, shape)?;
     let config = runtime.config();
     let (isa, threshold) = (config.isa, config.parallel_threshold);
-    let (x, made) = (x.contiguous()?, runtime.new_store(shape, T::DTYPE));
-    let task = HostTask::new(move |args: &mut HostArgs<'_>| {
+    let x = x.contiguous()?;
+    let function = move |args: &mut HostArgs<'_>| {
         let (x, weights) = (args.read::<T>(0)?, args.read::<T>(1)?);
         let made = args.write::<T>(2)?;
         let (n, work) = (made.len(), made.len().saturating_mul(weights.len()));
@@ -152,15 +152,9 @@ fn sums_here<T: Numeric>(
             });
             Ok(())
         })
-    });
-    let declared = [
-        (Privilege::Read, Access::Held, T::DTYPE),
-        (Privilege::Read, Access::Held, T::DTYPE),
-        (Privilege::Write, Access::Rows, T::DTYPE),
-    ];
-    let stores = [x.store(), weights.store(), &made];
-    runtime.submit_host(&HostBody::new(OP, &declared), &stores, task)?;
-    Ok(Vector::wrap(made, None))
+    };
+    let reads = [(x.store(), Access::Held), (weights.store(), Access::Held)];
+    Array::made_by(OP, runtime, shape, &reads, function)
 }
 
 /// Neighbouring elements of the convolution, from number `first`.

@@ -10,9 +10,7 @@ use crate::operand::check_len;
 use crate::twins::twins;
 use sparsefuse_kernels::matmul::{self, Matrix};
 use sparsefuse_kernels::{DType, Isa, Numeric};
-use sparsefuse_runtime::{
-    Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, View, reserve,
-};
+use sparsefuse_runtime::{Access, Error, HostArgs, Shape, View, reserve};
 
 /// The arguments of the task.
 const A: usize = 0;
@@ -68,16 +66,9 @@ twins! {
             parallel_threshold: config.parallel_threshold,
             is_symmetric: runtime.ranks() == 1 && is_symmetric(&a, &b),
         };
-        let made = runtime.new_store(shape, T::DTYPE);
-        let declared = [
-            (Privilege::Read, Access::Held, T::DTYPE),
-            (Privilege::Read, Access::Whole, T::DTYPE),
-            (Privilege::Write, Access::Rows, T::DTYPE),
-        ];
-        let task = HostTask::new(move |args| product.run::<T>(args));
-        let stores = [a.store(), b.store(), &made];
-        runtime.submit_host(&HostBody::new(OP, &declared), &stores, task)?;
-        Ok(Self::wrap(made, None))
+        let reads = [(a.store(), Access::Held), (b.store(), Access::Whole)];
+        let function = move |args: &mut HostArgs<'_>| product.run::<T>(args);
+        Array::made_by(OP, runtime, shape, &reads, function)
     }
 }
 

@@ -9,11 +9,9 @@ use crate::indices::element_cuts;
 use crate::shares::part;
 use crate::twins::twins;
 use crate::views::check_axes;
+use sparsefuse_kernels::Numeric;
 use sparsefuse_kernels::isa::{Computation, Isa};
-use sparsefuse_kernels::{DType, Numeric};
-use sparsefuse_runtime::{
-    Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, try_collect,
-};
+use sparsefuse_runtime::{Access, Error, HostArgs, Shape, try_collect};
 
 /// The arguments of the task.
 const X: usize = 0;
@@ -78,15 +76,9 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
             isa: self.runtime().config().isa,
         };
         let x = self.contiguous()?;
-        let runtime = self.runtime();
-        let made = runtime.new_store(left, DType::I64);
-        let declared = [
-            (Privilege::Read, Access::Held, T::DTYPE),
-            (Privilege::Write, Access::Rows, DType::I64),
-        ];
-        let task = HostTask::new(move |args| search.run::<T>(args, is_better));
-        runtime.submit_host(&HostBody::new(op, &declared), &[x.store(), &made], task)?;
-        Ok(Array::wrap(made, None))
+        let function = move |args: &mut HostArgs<'_>| search.run::<T>(args, is_better);
+        let reads = [(x.store(), Access::Held)];
+        Array::made_by(op, self.runtime(), left, &reads, function)
     }
 }
 

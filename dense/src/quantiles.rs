@@ -13,9 +13,7 @@ use crate::sort::{from_key, key};
 use crate::twins::twins;
 use crate::views::check_axes;
 use sparsefuse_kernels::Real;
-use sparsefuse_runtime::{
-    Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, reserve, try_collect,
-};
+use sparsefuse_runtime::{Access, Error, HostArgs, Shape, reserve, try_collect};
 
 /// The arguments of the task along an axis.
 const X: usize = 0;
@@ -206,19 +204,10 @@ macro_rules! quantiles {
                     let x = self.try_move_axis(axis, $less)?.contiguous()?;
                     let outer: [usize; $less] = std::array::from_fn(|d| x.shape()[d]);
                     let outer = Shape::new(&outer);
-                    let made = self.runtime().new_store(outer, T::DTYPE);
-                    let declared = [
-                        (Privilege::Read, Access::Held, T::DTYPE),
-                        (Privilege::Write, Access::Rows, T::DTYPE),
-                    ];
                     let lens = (x.shape()[$less], outer.row_len());
-                    let task = HostTask::new(move |args: &mut HostArgs<'_>| {
-                        lines::<T>(args, lens, wanted)
-                    });
-                    let body = HostBody::new(op, &declared);
-                    self.runtime()
-                        .submit_host(&body, &[x.store(), &made], task)?;
-                    Ok(Array::wrap(made, None))
+                    let function = move |args: &mut HostArgs<'_>| lines::<T>(args, lens, wanted);
+                    let reads = [(x.store(), Access::Held)];
+                    Array::made_by(op, self.runtime(), outer, &reads, function)
                 })
             }
         }

@@ -9,7 +9,7 @@ use crate::array::{Array, Vector};
 use crate::twins::twins;
 use crate::views::check_axes;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, try_collect};
+use sparsefuse_runtime::{Access, Error, HostArgs, try_collect};
 
 /// The arguments of the task.
 const X: usize = 0;
@@ -68,15 +68,8 @@ impl<T: Numeric, const D: usize> Array<T, D> {
             })
         };
         let x = self.contiguous()?;
-        let runtime = self.runtime();
-        let made = runtime.new_store(x.arg().shape(), T::DTYPE);
-        let declared = [
-            (Privilege::Read, Access::Rows, T::DTYPE),
-            (Privilege::Write, Access::Rows, T::DTYPE),
-        ];
-        let task = HostTask::new(function);
-        runtime.submit_host(&HostBody::new(op, &declared), &[x.store(), &made], task)?;
-        Ok(Self::wrap(made, None))
+        let reads = [(x.store(), Access::Rows)];
+        Array::made_by(op, self.runtime(), x.arg().shape(), &reads, function)
     }
 }
 

@@ -15,9 +15,7 @@ use crate::short_lines::{self, network};
 use crate::twins::twins;
 use crate::views::check_axes;
 use sparsefuse_kernels::{DType, Element, Numeric};
-use sparsefuse_runtime::{
-    Access, Error, HostArgs, HostBody, HostTask, Privilege, reserve, try_collect, try_concat,
-};
+use sparsefuse_runtime::{Access, Error, HostArgs, reserve, try_collect, try_concat};
 
 /// The arguments of the task.
 const X: usize = 0;
@@ -102,17 +100,11 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
                 Ok(())
             })
         };
-        let runtime = self.runtime();
-        let made = runtime.new_store(x.arg().shape(), U::DTYPE);
         // The rows of a vector go to other ranks, which the launch of the result does not name.
         let access = if D == 1 { Access::Held } else { Access::Rows };
-        let declared = [
-            (Privilege::Read, access, T::DTYPE),
-            (Privilege::Write, Access::Rows, U::DTYPE),
-        ];
-        let task = HostTask::new(function);
-        runtime.submit_host(&HostBody::new(op, &declared), &[x.store(), &made], task)?;
-        Array::wrap(made, None).try_move_axis(last, axis)
+        let reads = [(x.store(), access)];
+        let made = Array::made_by(op, self.runtime(), x.arg().shape(), &reads, function)?;
+        made.try_move_axis(last, axis)
     }
 }
 

@@ -4,10 +4,8 @@ use crate::array::{Array, Vector};
 use crate::operand::check_len;
 use crate::shares::{each, part};
 use crate::twins::twins;
-use sparsefuse_kernels::{DType, Real};
-use sparsefuse_runtime::{
-    Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, try_collect,
-};
+use sparsefuse_kernels::Real;
+use sparsefuse_runtime::{Access, Error, HostArgs, Shape, try_collect};
 use std::ops::Range;
 
 twins! {
@@ -57,17 +55,10 @@ twins! {
             per_length: bins as f64 / length,
         };
         let x = self.contiguous()?;
-        let runtime = self.runtime();
-        let counts = runtime.new_store(Shape::new(&[bins]), DType::I64);
-        let declared = [
-            (Privilege::Read, Access::Held, T::DTYPE),
-            (Privilege::Read, Access::Whole, T::DTYPE),
-            (Privilege::Write, Access::Rows, DType::I64),
-        ];
-        let task = HostTask::new(move |args: &mut HostArgs<'_>| bin_of.count::<T>(args));
-        let stores = [x.store(), ends.store(), &counts];
-        runtime.submit_host(&HostBody::new(OP, &declared), &stores, task)?;
-        Ok((Vector::wrap(counts, None), ends))
+        let reads = [(x.store(), Access::Held), (ends.store(), Access::Whole)];
+        let function = move |args: &mut HostArgs<'_>| bin_of.count::<T>(args);
+        let counts = Array::made_by(OP, self.runtime(), Shape::new(&[bins]), &reads, function)?;
+        Ok((counts, ends))
     }
 
     /// For each element `x` the value at `x` of the function that is linear between points, of

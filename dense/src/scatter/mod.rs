@@ -20,9 +20,7 @@ use crate::operand::{ArrayOperand, Kind, Source, expect, named};
 use crate::twins::twins;
 use crate::views::check_axes;
 use sparsefuse_kernels::{Element, Numeric};
-use sparsefuse_runtime::{
-    Access, Error, HostBody, HostTask, Privilege, Runtime, Shape, StoreHandle, TaskArg, View,
-};
+use sparsefuse_runtime::{Access, Error, HostArgs, Runtime, Shape, StoreHandle, TaskArg, View};
 use std::sync::Arc;
 use task::{Plus, Replace, Rule, Scatter};
 
@@ -149,16 +147,10 @@ impl<T: Element, const D: usize> Array<T, D> {
             value => (Some(stored::<T>(lines.op, runtime, value, shape)?), None),
         };
         let (x, indices) = (self.contiguous()?, indices.contiguous()?);
-        let made = runtime.new_store(x.arg().shape(), T::DTYPE);
-        let (read, write) = (Privilege::Read, Privilege::Write);
-        let mut declared = vec![(read, Access::Rows, T::DTYPE), (read, access, I::DTYPE)];
-        let mut stores = vec![x.store(), indices.store()];
+        let mut reads = vec![(x.store(), Access::Rows), (indices.store(), access)];
         if let Some(stored) = &stored {
-            declared.push((read, Access::Held, T::DTYPE));
-            stores.push(stored);
+            reads.push((stored, Access::Held));
         }
-        declared.push((write, Access::Rows, T::DTYPE));
-        stores.push(&made);
         let scatter = Scatter {
             lines,
             is_flat: access == Access::Held,
@@ -168,10 +160,8 @@ impl<T: Element, const D: usize> Array<T, D> {
             number,
             in_any_order: R::IS_SUM && T::DTYPE.is_integer(),
         };
-        let task = HostTask::new(move |args| scatter.run::<I>(args, R::combine));
-        let body = HostBody::new(lines.op, &declared);
-        runtime.submit_host(&body, &stores, task)?;
-        Ok(Self::wrap(made, None))
+        let function = move |args: &mut HostArgs<'_>| scatter.run::<I>(args, R::combine);
+        Array::made_by(lines.op, runtime, x.arg().shape(), &reads, function)
     }
 }
 
