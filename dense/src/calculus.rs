@@ -8,7 +8,7 @@ use crate::scalar::Scalar;
 use crate::twins::twins;
 use crate::views::check_axes;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::Error;
 use std::ops::Range;
 
 twins! {
@@ -57,7 +57,7 @@ twins! {
     gradient_at try_gradient_at(&self, axis: usize, xs: &Vector<T>) -> Self {
         const OP: &str = "gradient_at";
         let n = self.points_along(OP, axis)?;
-        check_points(OP, n, xs)?;
+        Error::check_shape(OP, &[n], &xs.shape())?;
         named(OP, || {
             let mut shape = [1; D];
             shape[axis] = n - 1;
@@ -136,7 +136,7 @@ twins! {
     @ "If there are not as many abscissas as elements, or the vectors belong to two runtimes."
     trapezoid_at try_trapezoid_at(&self, xs: &Self) -> Scalar<T> {
         const OP: &str = "trapezoid_at";
-        check_points(OP, self.len(), xs)?;
+        Error::check_shape(OP, &self.shape(), &xs.shape())?;
         named(OP, || {
             self.neighbours(0)?.try_mul(&xs.try_diff(0)?)?.halves()
         })
@@ -157,13 +157,5 @@ along_an_axis! {
     #[doc(alias("trapz", "trapezoid"))]
     trapezoid_axis try_trapezoid_axis [Field] -> T: |array, axis| {
         array.neighbours(axis)?.try_mul(T::from_f64(0.5))?.try_sum_axis(axis)
-    }
-}
-
-/// There is an abscissa for each point.
-fn check_points<T: Field>(op: &'static str, n: usize, xs: &Vector<T>) -> Result<(), Error> {
-    match xs.len() == n {
-        true => Ok(()),
-        false => Err(Error::shape(op, Shape::new(&[n]), xs.arg().shape())),
     }
 }

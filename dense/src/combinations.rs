@@ -47,10 +47,7 @@ twins! {
         };
         let n_vectors = vectors.len();
         for x in vectors {
-            if x.len() != first.len() {
-                let shape = |x: &Self| Shape::new(&[x.len()]);
-                return Err(Error::shape(OP, shape(first), shape(x)));
-            }
+            Error::check_shape(OP, &first.shape(), &x.shape())?;
         }
         if let Some(list) = coefficients.iter().find(|list| list.len() != n_vectors) {
             let expected = format!("{n_vectors} coefficients, one for each vector");

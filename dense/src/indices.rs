@@ -268,9 +268,8 @@ impl<const E: usize> Array<i64, E> {
             return Err(Error::argument(OP, "one dimension or more", "none"));
         };
         let flat = Shape::new(&first.shape());
-        let differs = indices.iter().find(|other| other.arg().shape() != flat);
-        if let Some(other) = differs {
-            return Err(Error::shape(OP, flat, other.arg().shape()));
+        for other in indices {
+            Error::check_shape(OP, &first.shape(), &other.shape())?;
         }
         let contiguous: Result<Vec<_>, Error> =
             indices.iter().map(|array| array.contiguous()).collect();

@@ -375,11 +375,8 @@ macro_rules! stacks {
             @ "If there is no array, the axis is beyond the number of dimensions, the shapes \
                 differ, memory cannot hold the result, or the arrays belong to different runtimes."
             stack try_stack(axis: usize, arrays: &[&Self]) -> Array<T, $more> {
-                if let [first, others @ ..] = arrays {
-                    let shape = first.arg().shape();
-                    if let Some(other) = others.iter().find(|other| other.arg().shape() != shape) {
-                        return Err(Error::shape("stack", shape, other.arg().shape()));
-                    }
+                for array in arrays {
+                    Error::check_shape("stack", &arrays[0].shape(), &array.shape())?;
                 }
                 named("stack", || {
                     let parts = arrays.iter().map(|array| array.try_insert_axis(axis));

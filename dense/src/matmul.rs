@@ -45,10 +45,7 @@ twins! {
     matmul try_matmul(&self, other: &Self) -> Self {
         const OP: &str = "matmul";
         let ([n_rows, depth], [b_rows, n_columns]) = (self.shape(), other.shape());
-        if depth != b_rows {
-            let expected = Shape::new(&[depth, n_columns]);
-            return Err(Error::shape(OP, expected, other.arg().shape()));
-        }
+        Error::check_shape(OP, &[depth, n_columns], &[b_rows, n_columns])?;
         let shape = Shape::new(&[n_rows, n_columns]);
         check_len(OP, shape)?;
         let runtime = self.runtime();
@@ -88,10 +85,7 @@ twins! {
     #[doc(alias("@", "vecmat"))]
     @ "If the vector has not as many elements as the matrix has rows."
     matmul try_matmul(&self, matrix: &Array<T, 2>) -> Self {
-        let (expected, found) = (Shape::new(&[matrix.shape()[0]]), self.arg().shape());
-        if expected != found {
-            return Err(Error::shape("matmul", expected, found));
-        }
+        Error::check_shape("matmul", &matrix.shape()[..1], &self.shape())?;
         matrix.t().try_matvec(self)
     }
 }

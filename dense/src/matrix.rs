@@ -26,10 +26,7 @@ twins! {
     @ "If the vector has not as many elements as the matrix has columns."
     matvec try_matvec(&self, x: &Vector<T>) -> Vector<T> {
         let [n_rows, n_columns] = self.shape();
-        if x.len() != n_columns {
-            let expected = Shape::new(&[n_columns]);
-            return Err(Error::shape("matvec", expected, x.arg().shape()));
-        }
+        Error::check_shape("matvec", &[n_columns], &x.shape())?;
         if let Some(product) = self.reduce_over_ranks(ReduceOp::Sum, Some(x))? {
             return Ok(product);
         }

@@ -91,7 +91,9 @@ twins! {
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
     dots try_dots(&self, others: &[&Self]) -> Scalars<T> {
-        self.check_shapes("dots", others.iter().copied())?;
+        for other in others {
+            Error::check_shape("dots", &self.shape(), &other.shape())?;
+        }
         let runtime = self.runtime();
         let mut stores = Vec::with_capacity(others.len().div_ceil(MOST));
         for others in others.chunks(MOST) {
@@ -118,7 +120,9 @@ impl<T: Field, const D: usize> Array<T, D> {
         operation: Operation,
         terms: &[(T, &Self)],
     ) -> Result<Self, Error> {
-        self.check_shapes(op, terms.iter().map(|&(_, array)| array))?;
+        for (_, array) in terms {
+            Error::check_shape(op, &self.shape(), &array.shape())?;
+        }
         let runtime = self.runtime();
         let mut sum = self.clone();
         for terms in terms.chunks(MOST) {
@@ -132,19 +136,6 @@ impl<T: Field, const D: usize> Array<T, D> {
             sum = Self::wrap(store, None);
         }
         Ok(sum)
-    }
-
-    fn check_shapes<'a>(
-        &self,
-        op: &'static str,
-        mut others: impl Iterator<Item = &'a Self>,
-    ) -> Result<(), Error> {
-        let shape = self.arg().shape();
-        let other = others.find(|other| other.arg().shape() != shape);
-        match other {
-            Some(other) => Err(Error::shape(op, shape, other.arg().shape())),
-            None => Ok(()),
-        }
     }
 }
 

@@ -81,10 +81,7 @@ impl<T: Numeric, const D: usize> Array<T, D> {
         term: Term,
         other: &Self,
     ) -> Result<Scalar<T>, Error> {
-        let (left, right) = (self.arg().shape(), other.arg().shape());
-        if left != right {
-            return Err(Error::shape(op, left, right));
-        }
+        Error::check_shape(op, &self.shape(), &other.shape())?;
         let store = self.runtime().new_store(Shape::SCALAR, T::DTYPE);
         let body = bodies::body(Operation::ReduceOf(term), T::DTYPE);
         let args = [self.arg(), other.arg(), TaskArg::from(&store)];

@@ -6,7 +6,7 @@ use crate::scalar::Scalar;
 use crate::twins::twins;
 use crate::views::check_axes;
 use sparsefuse_kernels::{Field, Numeric, Real};
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::Error;
 
 twins! {
     methods [T: Field, const D: usize] Array<T, D>;
@@ -163,7 +163,7 @@ twins! {
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
     average try_average(&self, weights: &Self) -> Scalar<T> {
-        same_shape("average", self, weights)?;
+        Error::check_shape("average", &self.shape(), &weights.shape())?;
         self.try_dot_unconjugated(weights)?
             .try_div(&weights.try_sum()?)
     }
@@ -182,7 +182,7 @@ twins! {
     /// ```
     #[doc(alias = "isclose")]
     is_close try_is_close(&self, other: &Self, rtol: f64, atol: f64) -> Array<bool, D> {
-        same_shape("is_close", self, other)?;
+        Error::check_shape("is_close", &self.shape(), &other.shape())?;
         let distance = self.try_sub(other)?.try_abs()?;
         let bound = other.try_abs()?.try_mul(T::Real::from_f64(rtol))?;
         let is_near = distance.try_less_equal(bound.try_add(T::Real::from_f64(atol))?)?;
@@ -203,7 +203,7 @@ twins! {
     /// ```
     #[doc(alias = "allclose")]
     all_close try_all_close(&self, other: &Self, rtol: f64, atol: f64) -> Scalar<bool> {
-        same_shape("all_close", self, other)?;
+        Error::check_shape("all_close", &self.shape(), &other.shape())?;
         self.try_is_close(other, rtol, atol)?.try_all()
     }
 }
@@ -246,17 +246,5 @@ twins! {
         let distance = self.try_sub(&self.try_mean_axis(1)?.try_insert_axis(1)?)?;
         let n = (self.shape()[1] as f64 - 1.0).max(0.0);
         distance.try_matmul(&distance.t())?.try_div(T::from_f64(n))
-    }
-}
-
-fn same_shape<T: Numeric, const D: usize>(
-    op: &'static str,
-    expected: &Array<T, D>,
-    found: &Array<T, D>,
-) -> Result<(), Error> {
-    let (expected, found): (Shape, Shape) = (expected.arg().shape(), found.arg().shape());
-    match expected == found {
-        true => Ok(()),
-        false => Err(Error::shape(op, expected, found)),
     }
 }

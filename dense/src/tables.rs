@@ -83,9 +83,7 @@ twins! {
         if n == 0 {
             return Err(Error::argument(OP, "at least one point", "none"));
         }
-        if ys.len() != n {
-            return Err(Error::shape(OP, Shape::new(&[n]), ys.arg().shape()));
-        }
+        Error::check_shape(OP, &[n], &ys.shape())?;
         let last = n as i64 - 1;
         let right = xs.try_searchsorted_right(self)?;
         // The point before the element; the last one has none behind it.

@@ -187,6 +187,18 @@ impl Error {
         .into()
     }
 
+    /// Refuses a shape other than the expected one.
+    ///
+    /// # Errors
+    ///
+    /// If they differ.
+    pub fn check_shape(op: &'static str, expected: &[usize], found: &[usize]) -> Result<(), Self> {
+        match expected == found {
+            true => Ok(()),
+            false => Err(Self::shape(op, Shape::new(expected), Shape::new(found))),
+        }
+    }
+
     /// The other rank whose failure this is, if it is that of another.
     #[must_use]
     pub fn other_rank(&self) -> Option<usize> {

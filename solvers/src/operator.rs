@@ -3,7 +3,7 @@
 use crate::nullspace::Nullspace;
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::{Element, Field, Real};
-use sparsefuse_runtime::{Error, Runtime, Shape};
+use sparsefuse_runtime::{Error, Runtime};
 use sparsefuse_sparse::{Asymmetry, Bsr, Coo, Csc, Csr, Dia};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -413,10 +413,7 @@ pointers!(&L Box<L> Rc<L> Arc<L>);
 
 /// Whether a vector has this many elements.
 pub(crate) fn check_len<T: Field>(op: &'static str, n: usize, x: &Vector<T>) -> Result<(), Error> {
-    if x.len() == n {
-        return Ok(());
-    }
-    Err(Error::shape(op, Shape::new(&[n]), Shape::new(&[x.len()])))
+    Error::check_shape(op, &[n], &x.shape())
 }
 
 /// Refuses what belongs to another runtime than this one, where that is known; `expected` says what
@@ -457,11 +454,7 @@ pub(crate) fn check_rhs<T: Field>(op: &'static str, b: &Vector<T>) -> Result<(),
 /// Whether the operator maps vectors to vectors of the same length.
 pub(crate) fn check_square<T>(op: &'static str, a: &dyn LinearOperator<T>) -> Result<(), Error> {
     let (n_rows, n_cols) = a.shape();
-    if n_rows == n_cols {
-        return Ok(());
-    }
-    let expected = Shape::new(&[n_rows, n_rows]);
-    Err(Error::shape(op, expected, Shape::new(&[n_rows, n_cols])))
+    Error::check_shape(op, &[n_rows, n_rows], &[n_rows, n_cols])
 }
 
 /// Whether an image belongs to the runtime of its vector, without which nothing can be computed of

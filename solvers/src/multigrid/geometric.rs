@@ -12,7 +12,7 @@ use super::stencil::{Stencil, couplings};
 use super::transfers::GridTransfer;
 use crate::powers::times_power_of_entries;
 use sparsefuse_kernels::{Field, Real as _};
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::Error;
 use sparsefuse_sparse::{Csr, Threads, eager, parallel};
 use std::fmt;
 use std::ops::Range;
@@ -268,11 +268,7 @@ impl<T: Field> GridSetup<T> {
                 let sides = &grid.sides[3 - self.n_sides..];
                 let coarse = a.runtime().enter(|| discretise(level + 1, sides))?;
                 let n: usize = sides.iter().product();
-                if coarse.shape() != (n, n) {
-                    let shape = |(rows, cols)| Shape::new(&[rows, cols]);
-                    let (expected, found) = (shape((n, n)), shape(coarse.shape()));
-                    return Err(Error::shape("multigrid", expected, found));
-                }
+                Error::check_shape("multigrid", &[n, n], &<[usize; 2]>::from(coarse.shape()))?;
                 let coarse = times_power_of_entries(&coarse, -self.power);
                 let stencil = Stencil::of(&coarse, grid)?;
                 Ok((coarse, stencil))

@@ -6,10 +6,11 @@
 
 use super::colours::Colours;
 use super::options::Smoother;
+use crate::operator::check_square;
 use crate::preconditioners::Interval;
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::{Field, Numeric, Real};
-use sparsefuse_runtime::{Error, Shape, try_collect};
+use sparsefuse_runtime::{Error, try_collect};
 use sparsefuse_sparse::Csr;
 
 /// The smoother of one level.
@@ -247,12 +248,7 @@ fn by_colour<T: Field>(
 ///
 /// If the matrix is not square, or its values could not be computed.
 pub fn largest_eigenvalue<T: Field>(a: &Csr<T>) -> Result<f64, Error> {
-    if a.n_rows() != a.n_cols() {
-        let shape = |rows, cols| Shape::new(&[rows, cols]);
-        let expected = shape(a.n_rows(), a.n_rows());
-        let found = shape(a.n_rows(), a.n_cols());
-        return Err(Error::shape("largest_eigenvalue", expected, found));
-    }
+    check_square("largest_eigenvalue", a)?;
     eigenvalue(a, &Diagonal::inverse_of(a)?)
 }
 

@@ -10,7 +10,7 @@ use super::{Preconditioner, check_square, check_update};
 use crate::operator::{LinearOperator, check_finite, check_rhs};
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Exchange, Runtime, Shape};
+use sparsefuse_runtime::{Error, Exchange, Runtime};
 use sparsefuse_sparse::{Csr, LocalRows, RowLayout, eager};
 use std::fmt;
 use std::sync::Arc;
@@ -124,11 +124,11 @@ impl<T: Field> Direct<T> {
     /// If `b` has another number of rows than the matrix, or neither one dimension nor two.
     pub fn solve<const D: usize>(&self, b: &Array<T, D>) -> Result<Array<T, D>, Error> {
         let (shape, n) = (b.shape(), self.layout.n_rows());
-        if shape.first().is_some_and(|&rows| rows != n) {
-            let mut expected = shape;
-            expected[0] = n;
-            return Err(Error::shape(OP, Shape::new(&expected), Shape::new(&shape)));
+        let mut expected = shape;
+        if let Some(rows) = expected.first_mut() {
+            *rows = n;
         }
+        Error::check_shape(OP, &expected, &shape)?;
         let solve = |b: &Vector<T>| self.solve_system(b, System::Plain);
         match shape[..] {
             [_] => solve(&b.reshape([n])?)?.reshape(shape),
@@ -147,10 +147,7 @@ impl<T: Field> Direct<T> {
     }
 
     fn solve_system(&self, b: &Vector<T>, system: System) -> Result<Vector<T>, Error> {
-        if b.len() != self.layout.n_rows() {
-            let expected = Shape::new(&[self.layout.n_rows()]);
-            return Err(Error::shape(OP, expected, Shape::new(&[b.len()])));
-        }
+        Error::check_shape(OP, &[self.layout.n_rows()], &b.shape())?;
         let factors = Arc::clone(&self.factors);
         self.layout
             .of_whole(self.method.solve(), b, 0, move |b, rows, x| {

@@ -54,7 +54,7 @@ impl<T: Numeric> Csr<T> {
     /// If the vector has another length than the matrix has rows, the computation of the values
     /// failed, or memory runs out.
     pub fn try_rmatvec(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
-        check_len(self.n_rows(), x)?;
+        Error::check_shape("rmatvec", &[self.n_rows()], &x.shape())?;
         let kept = self.adjoint_product();
         let product = match kept.get() {
             Some(product) => product,
@@ -108,7 +108,7 @@ impl<T: Numeric> Csc<T> {
     ///
     /// If the vector has another length than the matrix has rows.
     pub fn try_rmatvec(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
-        check_len(self.shape().0, x)?;
+        Error::check_shape("rmatvec", &[self.shape().0], &x.shape())?;
         if !T::DTYPE.is_complex() {
             return self.transpose().try_matvec(x);
         }
@@ -137,17 +137,5 @@ impl<T: Numeric> Coo<T> {
     /// As [`Csr::try_rmatvec`] and [`Coo::to_csr`].
     pub fn try_rmatvec(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
         self.to_csr()?.try_rmatvec(x)
-    }
-}
-
-fn check_len<T: Numeric>(n_rows: usize, x: &Vector<T>) -> Result<(), Error> {
-    check_shape("rmatvec", Shape::new(&[n_rows]), Shape::new(&[x.len()]))
-}
-
-/// Refuses an operand of another shape.
-pub(super) fn check_shape(op: &'static str, expected: Shape, found: Shape) -> Result<(), Error> {
-    match expected == found {
-        true => Ok(()),
-        false => Err(Error::shape(op, expected, found)),
     }
 }
