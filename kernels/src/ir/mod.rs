@@ -306,34 +306,10 @@ impl RandomKind {
 impl Inst {
     /// Calls `visit` with each value that the instruction reads.
     pub fn for_each_operand(&self, mut visit: impl FnMut(ValueId)) {
-        match *self {
-            Self::Const(_)
-            | Self::Param(_)
-            | Self::LoadScalar(_)
-            | Self::Index
-            | Self::Load(_)
-            | Self::RowSum { .. }
-            | Self::Gather { .. }
-            | Self::RowReduce { .. } => {}
-            Self::Unary(_, a)
-            | Self::Cast(_, a)
-            | Self::Store(_, a)
-            | Self::StoreScalar(_, a)
-            | Self::Reduce(_, _, a) => visit(a),
-            Self::Binary(_, a, b) => {
-                visit(a);
-                visit(b);
-            }
-            Self::Random { seed, index, .. } => {
-                visit(seed);
-                visit(index);
-            }
-            Self::Select(condition, a, b) => {
-                visit(condition);
-                visit(a);
-                visit(b);
-            }
-        }
+        let _ = self.map_operands(|value| {
+            visit(value);
+            value
+        });
     }
 
     /// The same instruction with every operand renamed by `rename`.
@@ -403,38 +379,10 @@ impl Inst {
 
     /// Calls `visit` with each argument that the instruction reads or writes.
     pub fn for_each_arg(&self, mut visit: impl FnMut(ArgId)) {
-        match *self {
-            Self::LoadScalar(arg)
-            | Self::Load(arg)
-            | Self::Store(arg, _)
-            | Self::StoreScalar(arg, _)
-            | Self::Reduce(_, arg, _) => visit(arg),
-            Self::RowSum {
-                structure,
-                entries,
-                x,
-            } => {
-                visit(structure);
-                visit(entries);
-                visit(x);
-            }
-            Self::Gather { structure, x } => {
-                visit(structure);
-                visit(x);
-            }
-            Self::RowReduce { rows, x, .. } => {
-                visit(rows);
-                x.into_iter().for_each(visit);
-            }
-            Self::Const(_)
-            | Self::Param(_)
-            | Self::Index
-            | Self::Unary(..)
-            | Self::Binary(..)
-            | Self::Select(..)
-            | Self::Cast(..)
-            | Self::Random { .. } => {}
-        }
+        let _ = self.map_args(|arg| {
+            visit(arg);
+            arg
+        });
     }
 
     /// Whether the instruction writes memory, rather than only defining a value.
