@@ -213,44 +213,9 @@ impl<T: Field> LinearOperator<T> for Csc<T> {
     }
 }
 
-/// A matrix in coordinates, by way of its rows, which the first product makes and keeps.
-impl<T: Field> LinearOperator<T> for Coo<T> {
-    fn shape(&self) -> (usize, usize) {
-        Self::shape(self)
-    }
-
-    fn apply(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.try_matvec(x)
-    }
-
-    fn apply_adjoint(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.to_csr()?.apply_adjoint(x)
-    }
-
-    fn is_repeatable(&self) -> bool {
-        true
-    }
-
-    fn largest_entry(&self) -> Result<Option<f64>, Error> {
-        self.to_csr()?.largest_entry()
-    }
-
-    fn precise_residual(&self, b: &Vector<T>, x: &Vector<T>) -> Result<Option<Vector<T>>, Error> {
-        self.to_csr()?.precise_residual(b, x).map(Some)
-    }
-
-    fn asymmetry(&self) -> Result<Option<Asymmetry>, Error> {
-        self.to_csr()?.asymmetry()
-    }
-
-    fn runtime(&self) -> Option<&Runtime> {
-        Some(self.values().runtime())
-    }
-}
-
-/// Formats whose row format is made over the same values, at the first product, and kept.
-macro_rules! over_values {
-    ($($matrix:ident)*) => {$(
+/// Formats whose row format is made at the first product and kept, and the bytes of a product.
+macro_rules! by_way_of_rows {
+    ($($matrix:ident: $bytes:expr;)*) => {$(
         /// By way of the matrix's rows, which the first product makes and keeps.
         impl<T: Field> LinearOperator<T> for $matrix<T> {
             fn shape(&self) -> (usize, usize) {
@@ -266,7 +231,7 @@ macro_rules! over_values {
             }
 
             fn bytes(&self) -> Option<usize> {
-                self.bytes_of_product()
+                $bytes(self)
             }
 
             fn is_repeatable(&self) -> bool {
@@ -296,7 +261,11 @@ macro_rules! over_values {
     )*};
 }
 
-over_values!(Dia Bsr);
+by_way_of_rows! {
+    Coo: |_: &Self| None;
+    Dia: Self::bytes_of_product;
+    Bsr: Self::bytes_of_product;
+}
 
 /// A dense matrix; its adjoint is a view.
 ///
