@@ -385,6 +385,29 @@ impl Inst {
         });
     }
 
+    /// Whether the instruction computes each element from the same element of others.
+    #[must_use]
+    pub const fn is_elementwise(&self) -> bool {
+        match self {
+            Self::Const(_)
+            | Self::Param(_)
+            | Self::LoadScalar(_)
+            | Self::Load(_)
+            | Self::Store(..)
+            | Self::Unary(..)
+            | Self::Binary(..)
+            | Self::Select(..)
+            | Self::Cast(..) => true,
+            Self::StoreScalar(..)
+            | Self::Reduce(..)
+            | Self::Index
+            | Self::Random { .. }
+            | Self::RowSum { .. }
+            | Self::Gather { .. }
+            | Self::RowReduce { .. } => false,
+        }
+    }
+
     /// Whether the instruction writes memory, rather than only defining a value.
     #[must_use]
     pub const fn is_effect(&self) -> bool {
