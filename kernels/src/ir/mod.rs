@@ -466,3 +466,15 @@ pub fn uniform_values(body: &[Inst]) -> Vec<bool> {
     }
     uniform
 }
+
+/// For each instruction, whether one of these effects needs it.
+pub(crate) fn needed(body: &[Inst], effect: &dyn Fn(&Inst) -> bool) -> Vec<bool> {
+    let mut needed = vec![false; body.len()];
+    for (i, inst) in body.iter().enumerate().rev() {
+        needed[i] |= effect(inst);
+        if needed[i] {
+            inst.for_each_operand(|value| needed[value as usize] = true);
+        }
+    }
+    needed
+}
