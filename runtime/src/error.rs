@@ -9,7 +9,7 @@ use sparsefuse_kernels::device::DeviceError;
 use sparsefuse_kernels::verify::VerifyError;
 use sparsefuse_kernels::{DType, text};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A failed operation: see [`Error::kind`] for the facts, `Display` for the sentence.
@@ -183,6 +183,17 @@ impl Error {
             op,
             expected,
             found,
+        }
+        .into()
+    }
+
+    /// A file is not as it has to be.
+    #[must_use]
+    pub fn file(path: &Path, expected: impl Into<String>, found: impl Into<String>) -> Self {
+        ErrorKind::File {
+            path: path.to_owned(),
+            expected: expected.into(),
+            found: found.into(),
         }
         .into()
     }
