@@ -36,6 +36,24 @@ use sparsefuse_sparse::{Csr, LocalRows, Triplets};
 use sparsefuse_testing::{bits, everywhere, small};
 use std::fmt::Debug;
 use std::ops::{Add, Mul};
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// A path for a file that disappears with this value.
+struct Temporary {
+    path: PathBuf,
+    _folder: TempDir,
+}
+
+impl Temporary {
+    fn new(name: &str) -> Self {
+        let folder = TempDir::new().unwrap();
+        Self {
+            path: folder.path().join(name),
+            _folder: folder,
+        }
+    }
+}
 
 /// An element type, with values on which all arithmetic of the tests is exact in any order.
 trait Exact: Numeric + Add<Output = Self> + Mul<Output = Self> {
