@@ -17,7 +17,7 @@ use crate::local::parallel::{self, Threads};
 use crate::local::rows::Rows;
 use sparsefuse_dense::{ArrayOperand, ScalarOperand, Vector};
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::Error;
 use std::ops::Range;
 
 /// What formats do with their values, and an example of [`Csr::scale`].
@@ -233,21 +233,16 @@ impl<T: Numeric> Csr<T> {
         own: &OwnRows<T>,
         fill: impl Fn(Rows<'_, T>, Range<usize>, &mut [U]) + Sync + Send,
     ) -> Result<Csr<U>, Error> {
-        let runtime = self.runtime();
         let rows = own.as_rows();
-        let threads = &Threads::of(runtime);
+        let threads = &Threads::of(self.runtime());
         let parts = parallel::parts(rows.pos);
-        let partition = runtime.local::<u32>(self.crd())?.partition();
-        let shape = Shape::new(&[self.nnz()]);
-        let store = runtime.store_by_filling(shape, partition, |vals| {
+        let vals = self.values_by_filling(|vals| {
             let lens = parts
                 .iter()
                 .map(|rows_of| rows.range(rows_of.clone()).crd.len());
             let work = parts.iter().cloned().zip(parallel::split(vals, lens));
             parallel::each(threads, work, |(part, vals)| fill(rows, part, vals));
-            Ok(())
-        });
-        let vals = Vector::from_store(runtime.agree(store)?, None)?;
+        })?;
         Ok(self.with_values_of(vals))
     }
 }
