@@ -1,7 +1,7 @@
 //! Geometric multigrid: hierarchies on structured grids.
 
 use super::coarsest::Coarsest;
-use super::colours::Colours;
+use super::colors::Colors;
 use super::cycle::{Hierarchy, Level};
 use super::ends::ends;
 use super::galerkin::galerkin;
@@ -173,12 +173,12 @@ impl<T: Field> GridSetup<T> {
         let finest = a;
         let (mut a, mut grid, mut stencil) = (a.clone(), self.grid.clone(), self.stencil);
         let relaxation = |a: &Csr<T>, grid: &Grid, stencil: Option<Stencil>| {
-            let colours = stencil.map(|stencil| Colours::new(grid, stencil));
+            let colors = stencil.map(|stencil| Colors::new(grid, stencil));
             let omega = match smoother {
                 Smoother::Jacobi { omega: None } => safe_weight(a, best_weight(grid))?,
                 _ => best_weight(grid),
             };
-            Relaxation::new(a, smoother, Some(omega), None, colours.as_ref())
+            Relaxation::new(a, smoother, Some(omega), None, colors.as_ref())
         };
         while levels.len() + 1 < most
             && a.n_rows() > coarsest_rows
