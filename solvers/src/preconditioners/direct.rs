@@ -5,7 +5,7 @@
 //! what no iteration solves. Without the feature `direct` they fail and say so.
 
 use super::complete::Complete;
-use super::system::{Method, System};
+use super::system::{Factorisation, System};
 use super::{Preconditioner, check_square, check_update};
 use crate::operator::{LinearOperator, check_finite, check_rhs};
 use sparsefuse_dense::{Array, Vector};
@@ -48,7 +48,7 @@ pub fn spsolve<T: Field>(a: &Csr<T>, b: &Vector<T>) -> Result<Vector<T>, Error> 
 /// If the matrix is not square or is singular, an entry is infinite or not a number, memory runs
 /// out, or the computation of the values failed.
 pub fn splu<T: Field>(a: &Csr<T>) -> Result<Direct<T>, Error> {
-    Direct::new(a, Method::Lu)
+    Direct::new(a, Factorisation::Lu)
 }
 
 /// The Cholesky factorisation of a Hermitian positive definite matrix, in an order that keeps fill
@@ -71,7 +71,7 @@ pub fn splu<T: Field>(a: &Csr<T>) -> Result<Direct<T>, Error> {
 /// If the matrix is not square or not positive definite, an entry is infinite or not a number,
 /// memory runs out, or the computation of the values failed.
 pub fn spcholesky<T: Field>(a: &Csr<T>) -> Result<Direct<T>, Error> {
-    Direct::new(a, Method::Cholesky)
+    Direct::new(a, Factorisation::Cholesky)
 }
 
 /// A complete factorisation: z = A^-1 r up to rounding. Made by [`splu`] or [`spcholesky`].
@@ -84,12 +84,12 @@ pub fn spcholesky<T: Field>(a: &Csr<T>) -> Result<Direct<T>, Error> {
 /// by LU, 1.6 times by Cholesky (`diffusion2d:300`, one core of an x86-64 server).
 pub struct Direct<T> {
     layout: RowLayout,
-    method: Method,
+    method: Factorisation,
     factors: Arc<Complete<T>>,
 }
 
 impl<T: Field> Direct<T> {
-    fn new(a: &Csr<T>, method: Method) -> Result<Self, Error> {
+    fn new(a: &Csr<T>, method: Factorisation) -> Result<Self, Error> {
         check_square(OP, a)?;
         check_finite(OP, a)?;
         let layout = a.row_layout()?;

@@ -121,10 +121,10 @@ fn filled<T: Field>(layout: &RowLayout, rows: Rows<'_, T>, k: u32) -> Result<Pat
     let pattern = filled_after(&mut upper, layout, rows, k);
     // Ranks behind one that has no memory go on with rows that are empty, and then fail too.
     upper.end_rows(layout.rows().end);
-    let handed_on = upper.hand_on(layout);
+    let forwarded = upper.forward(layout);
     layout
         .runtime()
-        .agree(pattern.and_then(|pattern| handed_on.map(|()| pattern)))
+        .agree(pattern.and_then(|pattern| forwarded.map(|()| pattern)))
 }
 
 /// The rows of this rank behind those that are finished. Of these, `upper` has the entries of

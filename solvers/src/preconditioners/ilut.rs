@@ -177,10 +177,10 @@ fn factor<T: Field>(
     let factored = factor_after(&mut upper, layout, rows, options);
     // Ranks behind one that has no memory continue with rows that are empty, and then fail too.
     upper.end_rows(layout.rows().end);
-    let handed_on = upper.hand_on(layout);
+    let forwarded = upper.forward(layout);
     layout
         .runtime()
-        .agree(factored.and_then(|factored| handed_on.map(|()| factored)))
+        .agree(factored.and_then(|factored| forwarded.map(|()| factored)))
 }
 
 /// The rows of this rank behind those that are finished.
