@@ -122,7 +122,7 @@ const UNSAFE: [(&str, &str); 37] = [
     ),
     ("runtime/src/images/piece.rs", "reads structures"),
     (
-        "runtime/src/comm/halo.rs",
+        "runtime/src/comm/ghosts.rs",
         "writes ghosts to memory that kernels read",
     ),
     (

@@ -4,7 +4,10 @@ use crate::bodies::{Operation, Target};
 use crate::operand::sealed::Sealed;
 use crate::operand::{self, ArrayOperand, Handle, Kind, Operand, Source};
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{Error, ErrorKind, Local, Runtime, Store, StoreHandle, TaskArg, View};
+use sparsefuse_runtime::{
+    Access, Error, ErrorKind, HostArgs, HostBody, HostTask, Local, Privilege, Runtime, Shape,
+    Store, StoreHandle, TaskArg, View,
+};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -43,6 +46,26 @@ impl<T: Element, const D: usize> Array<T, D> {
             view,
             element: PhantomData,
         }
+    }
+
+    /// The array that a host task makes: its function reads these stores, in this order, and writes
+    /// the result, its last argument, by rows.
+    pub(crate) fn made_by(
+        op: &'static str,
+        runtime: &Runtime,
+        shape: Shape,
+        reads: &[(&StoreHandle, Access)],
+        function: impl Fn(&mut HostArgs<'_>) -> Result<(), Error> + Send + Sync + 'static,
+    ) -> Result<Self, Error> {
+        let made = runtime.new_store(shape, T::DTYPE);
+        let declared = reads.iter();
+        let declared = declared.map(|(store, access)| (Privilege::Read, *access, store.dtype()));
+        let declared = declared.chain([(Privilege::Write, Access::Rows, T::DTYPE)]);
+        let declared: Vec<_> = declared.collect();
+        let stores: Vec<_> = reads.iter().map(|read| read.0).chain([&made]).collect();
+        let task = HostTask::new(function);
+        runtime.submit_host(&HostBody::new(op, &declared), &stores, task)?;
+        Ok(Self::wrap(made, None))
     }
 
     /// An array that is a store, seen through a view if there is one.

@@ -5,7 +5,7 @@
 
 use crate::array::{Array, Vector};
 use crate::bodies::{self, Operation};
-use crate::operand::{expect, named};
+use crate::twins::twins;
 use crate::views::check_axes;
 use sparsefuse_kernels::{Element, Field, Numeric, ReduceOp};
 use sparsefuse_runtime::{Error, Shape, TaskArg};
@@ -32,27 +32,14 @@ macro_rules! along_an_axis {
         $name:ident $try:ident [$($bound:tt)*] -> $of:ty: |$array:ident, $axis:ident| $body:block
     )*}) => {
         $(
-            impl<T: $($bound)*> Array<T, $more> {
+            $crate::twins::twins! {
+                @ "If there is no such axis; of a smallest or largest element also if the axis has \
+                    length 0.";
+                [T: $($bound)*] Array<T, $more>;
                 $(#[$doc])*
-                ///
-                /// # Panics
-                ///
-                #[doc = concat!("With the error that [`Self::", stringify!($try), "`] returns.")]
-                #[must_use]
-                #[track_caller]
-                pub fn $name(&self, axis: usize) -> Array<$of, $less> {
-                    expect(self.$try(axis))
-                }
-
-                #[doc = concat!("As [`Self::", stringify!($name), "`].")]
-                ///
-                /// # Errors
-                ///
-                /// If there is no such axis; of a smallest or largest element also if the axis has
-                /// length 0.
-                pub fn $try(&self, axis: usize) -> Result<Array<$of, $less>, Error> {
+                $name $try(&self, axis: usize) -> Array<$of, $less> {
                     let ($array, $axis) = (self, axis);
-                    $crate::operand::named(stringify!($name), || $body)
+                    $body
                 }
             }
         )*
@@ -157,97 +144,41 @@ macro_rules! dimensions {
                 self.runtime().submit(body, &args, &[])?;
                 Ok(Array::wrap(store, None))
             }
+        }
 
+        twins! {
+            [T: Element] Array<T, $more>;
             /// The elements at one index of an axis, which the result does not have. A view.
-            ///
-            /// # Panics
-            ///
-            /// If there is no such axis or index; `try_index_axis` returns the error.
             #[doc(alias("squeeze", "select"))]
-            #[must_use]
-            #[track_caller]
-            pub fn index_axis(&self, axis: usize, index: usize) -> Array<T, $less> {
-                expect(self.try_index_axis(axis, index))
-            }
-
-            /// As [`Self::index_axis`].
-            ///
-            /// # Errors
-            ///
-            /// If there is no such axis or index.
-            pub fn try_index_axis(
-                &self,
-                axis: usize,
-                index: usize,
-            ) -> Result<Array<T, $less>, Error> {
-                named("index_axis", || self.seen(|view| view.index(axis, index)))
+            @ "If there is no such axis or index."
+            index_axis try_index_axis(&self, axis: usize, index: usize) -> Array<T, $less> {
+                self.seen(|view| view.index(axis, index))
             }
         }
 
-        impl Array<bool, $more> {
+        twins! {
+            @ "If there is no such axis.";
+            [] Array<bool, $more>;
             /// Whether any element along an axis is true, as `sum_axis`.
-            ///
-            /// # Panics
-            ///
-            /// If there is no such axis; `try_any_axis` returns the error.
             #[doc(alias = "any")]
-            #[must_use]
-            #[track_caller]
-            pub fn any_axis(&self, axis: usize) -> Array<bool, $less> {
-                expect(self.try_any_axis(axis))
-            }
-
-            /// As [`Self::any_axis`].
-            ///
-            /// # Errors
-            ///
-            /// If there is no such axis.
-            pub fn try_any_axis(&self, axis: usize) -> Result<Array<bool, $less>, Error> {
+            any_axis try_any_axis(&self, axis: usize) -> Array<bool, $less> {
                 self.reduce_axis("any_axis", ReduceOp::Any, axis)
             }
 
             /// Whether all elements along an axis are true, as `sum_axis`.
-            ///
-            /// # Panics
-            ///
-            /// If there is no such axis; `try_all_axis` returns the error.
             #[doc(alias = "all")]
-            #[must_use]
-            #[track_caller]
-            pub fn all_axis(&self, axis: usize) -> Array<bool, $less> {
-                expect(self.try_all_axis(axis))
-            }
-
-            /// As [`Self::all_axis`].
-            ///
-            /// # Errors
-            ///
-            /// If there is no such axis.
-            pub fn try_all_axis(&self, axis: usize) -> Result<Array<bool, $less>, Error> {
+            all_axis try_all_axis(&self, axis: usize) -> Array<bool, $less> {
                 self.reduce_axis("all_axis", ReduceOp::All, axis)
             }
         }
 
-        impl<T: Element> Array<T, $less> {
+        twins! {
+            [T: Element] Array<T, $less>;
             /// The array with a new axis of length 1 before axis `axis`, or behind all if there are
             /// as many: a vector as a matrix with one row for 0, with one column for 1. A view.
-            ///
-            /// # Panics
-            ///
-            /// If `axis` is beyond the number of dimensions; `try_insert_axis` returns the error.
             #[doc(alias("expand_dims", "newaxis"))]
-            #[must_use]
-            #[track_caller]
-            pub fn insert_axis(&self, axis: usize) -> Array<T, $more> {
-                expect(self.try_insert_axis(axis))
-            }
-
-            /// As [`Self::insert_axis`].
-            ///
-            /// # Errors
-            ///
-            /// If `axis` is beyond the number of dimensions.
-            pub fn try_insert_axis(&self, axis: usize) -> Result<Array<T, $more>, Error> {
+            @ "If `axis` is beyond the number of dimensions."
+            insert_axis try_insert_axis(&self, axis: usize) -> Array<T, $more> {
                 self.seen(|view| view.insert_axis(axis))
             }
         }
@@ -256,44 +187,13 @@ macro_rules! dimensions {
 
 dimensions!(2 -> 1, 3 -> 2, 4 -> 3);
 
-impl<T: Element> Array<T, 2> {
+twins! {
+    [T: Element] Array<T, 2>;
     /// Row `row` as a vector.
-    ///
-    /// # Panics
-    ///
-    /// If the row does not exist; [`Array::try_row`] returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn row(&self, row: usize) -> Vector<T> {
-        expect(self.try_row(row))
-    }
-
-    /// As [`Array::row`].
-    ///
-    /// # Errors
-    ///
-    /// If the row does not exist.
-    pub fn try_row(&self, row: usize) -> Result<Vector<T>, Error> {
-        named("row", || self.try_index_axis(0, row))
-    }
+    @ "If the row does not exist."
+    row try_row(&self, row: usize) -> Vector<T> { self.try_index_axis(0, row) }
 
     /// Column `column` as a vector.
-    ///
-    /// # Panics
-    ///
-    /// If the column does not exist; [`Array::try_column`] returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn column(&self, column: usize) -> Vector<T> {
-        expect(self.try_column(column))
-    }
-
-    /// As [`Array::column`].
-    ///
-    /// # Errors
-    ///
-    /// If the column does not exist.
-    pub fn try_column(&self, column: usize) -> Result<Vector<T>, Error> {
-        named("column", || self.try_index_axis(1, column))
-    }
+    @ "If the column does not exist."
+    column try_column(&self, column: usize) -> Vector<T> { self.try_index_axis(1, column) }
 }

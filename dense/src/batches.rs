@@ -1,10 +1,11 @@
 //! Products of as many pairs of matrices: the last two axes of arrays.
 
 use crate::array::Array;
-use crate::operand::{check_len, expect};
+use crate::operand::check_len;
+use crate::twins::twins;
 use sparsefuse_kernels::matmul::{self, Matrix};
 use sparsefuse_kernels::{Isa, Numeric};
-use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, reserve};
+use sparsefuse_runtime::{Access, Error, HostArgs, Shape, reserve};
 use std::borrow::Cow;
 
 const OP: &str = "matmul";
@@ -16,7 +17,8 @@ const MADE: usize = 2;
 
 macro_rules! products {
     ($($d:literal)*) => {$(
-        impl<T: Numeric> Array<T, $d> {
+        twins! {
+            [T: Numeric] Array<T, $d>;
             /// The products of matrices, which are the last two axes; the axes before them
             /// broadcast: NumPy's `a @ b`. One task, which is not fused; elements are those of the
             /// product of two matrices, to the bit. The matrices are shared by threads and ranks,
@@ -32,27 +34,11 @@ macro_rules! products {
             /// assert_eq!(a.matmul(&b.slice((..1, .., ..))).index_axis(0, 9).row(1).to_vec()?, [33.0; 4]);
             /// # Ok::<(), sparsefuse_dense::Error>(())
             /// ```
-            ///
-            /// # Panics
-            ///
-            /// With the error that `try_matmul` returns.
             #[doc(alias("@", "gemm", "batch"))]
-            #[must_use]
-            #[track_caller]
-            pub fn matmul(&self, other: &Self) -> Self {
-                expect(self.try_matmul(other))
-            }
-
-            /// As `matmul`.
-            ///
-            /// # Errors
-            ///
-            /// If matrices of `other` have not as many rows as those of this array have columns,
-            /// the axes before the last two do not broadcast, memory cannot hold the result, or the
-            /// arrays belong to two runtimes.
-            pub fn try_matmul(&self, other: &Self) -> Result<Self, Error> {
-                products(self, other)
-            }
+            @ "If matrices of `other` have not as many rows as those of this array have columns, \
+                the axes before the last two do not broadcast, memory cannot hold the result, or \
+                the arrays belong to two runtimes."
+            matmul try_matmul(&self, other: &Self) -> Self { products(self, other) }
         }
     )*};
 }
@@ -148,23 +134,17 @@ fn pairs<T: Numeric>(
         parallel_threshold: config.parallel_threshold,
     };
     let (a, b) = (a.contiguous()?, b.contiguous()?);
-    let made = runtime.new_store(Shape::new(&[n, rows, columns]), T::DTYPE);
-    let read = |numbers: Numbers| {
-        let access = match numbers.is_shared {
-            true => Access::Whole,
-            false => Access::Held,
-        };
-        (Privilege::Read, access, T::DTYPE)
+    let access = |numbers: Numbers| match numbers.is_shared {
+        true => Access::Whole,
+        false => Access::Held,
     };
-    let declared = [
-        read(numbers[0]),
-        read(numbers[1]),
-        (Privilege::Write, Access::Rows, T::DTYPE),
+    let reads = [
+        (a.store(), access(numbers[0])),
+        (b.store(), access(numbers[1])),
     ];
-    let task = HostTask::new(move |args| pairs.run::<T>(args));
-    let stores = [a.store(), b.store(), &made];
-    runtime.submit_host(&HostBody::new("matmul_pairs", &declared), &stores, task)?;
-    Ok(Array::wrap(made, None))
+    let shape = Shape::new(&[n, rows, columns]);
+    let function = move |args: &mut HostArgs<'_>| pairs.run::<T>(args);
+    Array::made_by("matmul_pairs", runtime, shape, &reads, function)
 }
 
 /// What the function of the task knows.

@@ -3,14 +3,16 @@
 use crate::array::{Array, Vector};
 use crate::axes::along_an_axis;
 use crate::join::along;
-use crate::operand::{expect, named};
+use crate::operand::named;
 use crate::scalar::Scalar;
+use crate::twins::twins;
 use crate::views::check_axes;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::Error;
 use std::ops::Range;
 
-impl<T: Field, const D: usize> Array<T, D> {
+twins! {
+    [T: Field, const D: usize] Array<T, D>;
     /// The derivative along an axis whose points lie `spacing` apart: half the difference of both
     /// neighbours, at the ends the difference of the element and its one neighbour, divided by the
     /// spacing. NumPy's `gradient(a, spacing, axis=axis)`. Few tasks, and four that join the parts.
@@ -22,22 +24,8 @@ impl<T: Field, const D: usize> Array<T, D> {
     /// assert_eq!(x.gradient(0, 0.5).to_vec()?, [2.0, 3.0, 5.0, 6.0]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Array::try_gradient`] returns.
-    #[must_use]
-    #[track_caller]
-    pub fn gradient(&self, axis: usize, spacing: T) -> Self {
-        expect(self.try_gradient(axis, spacing))
-    }
-
-    /// As [`Array::gradient`].
-    ///
-    /// # Errors
-    ///
-    /// If there is no such axis, or it has fewer than two elements.
-    pub fn try_gradient(&self, axis: usize, spacing: T) -> Result<Self, Error> {
+    @ "If there is no such axis, or it has fewer than two elements."
+    gradient try_gradient(&self, axis: usize, spacing: T) -> Self {
         const OP: &str = "gradient";
         let n = self.points_along(OP, axis)?;
         named(OP, || {
@@ -64,26 +52,12 @@ impl<T: Field, const D: usize> Array<T, D> {
     /// assert!((derivative - expected).norm_inf().get()? < 1e-14);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Array::try_gradient_at`] returns.
-    #[must_use]
-    #[track_caller]
-    pub fn gradient_at(&self, axis: usize, xs: &Vector<T>) -> Self {
-        expect(self.try_gradient_at(axis, xs))
-    }
-
-    /// As [`Array::gradient_at`].
-    ///
-    /// # Errors
-    ///
-    /// If there is no such axis, it has fewer than two elements, there are not as many abscissas,
-    /// or the arrays belong to two runtimes.
-    pub fn try_gradient_at(&self, axis: usize, xs: &Vector<T>) -> Result<Self, Error> {
+    @ "If there is no such axis, it has fewer than two elements, there are not as many abscissas, \
+        or the arrays belong to two runtimes."
+    gradient_at try_gradient_at(&self, axis: usize, xs: &Vector<T>) -> Self {
         const OP: &str = "gradient_at";
         let n = self.points_along(OP, axis)?;
-        check_points(OP, n, xs)?;
+        Error::check_shape(OP, &[n], &xs.shape())?;
         named(OP, || {
             let mut shape = [1; D];
             shape[axis] = n - 1;
@@ -108,7 +82,9 @@ impl<T: Field, const D: usize> Array<T, D> {
             Self::try_concatenate(axis, &[&at_end(0)?, &inner, &at_end(n - 2)?])
         })
     }
+}
 
+impl<T: Field, const D: usize> Array<T, D> {
     /// The sums of neighbours along an axis.
     fn neighbours(&self, axis: usize) -> Result<Self, Error> {
         check_axes::<D>("trapezoid", [axis])?;
@@ -135,7 +111,8 @@ impl<T: Field, const D: usize> Array<T, D> {
     }
 }
 
-impl<T: Field> Vector<T> {
+twins! {
+    [T: Field] Vector<T>;
     /// The integral of a function that the vector has at points that lie `spacing` apart, by the
     /// trapezoidal rule; 0 of fewer than two points. NumPy's `trapezoid(y, dx=spacing)`. Few tasks,
     /// which fuse to one pass.
@@ -148,53 +125,25 @@ impl<T: Field> Vector<T> {
     /// assert_eq!(y.trapezoid_at(&Vector::from_vec(vec![0.0, 2.0, 3.0])).get()?, 6.0);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Vector::try_trapezoid`] returns.
     #[doc(alias("trapz", "integral"))]
-    #[must_use]
-    #[track_caller]
-    pub fn trapezoid(&self, spacing: T) -> Scalar<T> {
-        expect(self.try_trapezoid(spacing))
-    }
-
-    /// As [`Vector::trapezoid`].
-    ///
-    /// # Errors
-    ///
-    /// As all functions of one value: see the [rules](crate#rules).
-    pub fn try_trapezoid(&self, spacing: T) -> Result<Scalar<T>, Error> {
-        named("trapezoid", || {
-            self.neighbours(0)?.try_mul(spacing)?.halves()
-        })
+    @ "As all functions of one value: see the [rules](crate#rules)."
+    trapezoid try_trapezoid(&self, spacing: T) -> Scalar<T> {
+        self.neighbours(0)?.try_mul(spacing)?.halves()
     }
 
     /// As [`Vector::trapezoid`] at points with these abscissas, at any distances. NumPy's
     /// `trapezoid(y, xs)`.
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Vector::try_trapezoid_at`] returns.
-    #[must_use]
-    #[track_caller]
-    pub fn trapezoid_at(&self, xs: &Self) -> Scalar<T> {
-        expect(self.try_trapezoid_at(xs))
-    }
-
-    /// As [`Vector::trapezoid_at`].
-    ///
-    /// # Errors
-    ///
-    /// If there are not as many abscissas as elements, or the vectors belong to two runtimes.
-    pub fn try_trapezoid_at(&self, xs: &Self) -> Result<Scalar<T>, Error> {
+    @ "If there are not as many abscissas as elements, or the vectors belong to two runtimes."
+    trapezoid_at try_trapezoid_at(&self, xs: &Self) -> Scalar<T> {
         const OP: &str = "trapezoid_at";
-        check_points(OP, self.len(), xs)?;
+        Error::check_shape(OP, &self.shape(), &xs.shape())?;
         named(OP, || {
             self.neighbours(0)?.try_mul(&xs.try_diff(0)?)?.halves()
         })
     }
+}
 
+impl<T: Field> Vector<T> {
     /// The sum of the halves.
     fn halves(&self) -> Result<Scalar<T>, Error> {
         self.try_mul(T::from_f64(0.5))?.try_sum()
@@ -208,13 +157,5 @@ along_an_axis! {
     #[doc(alias("trapz", "trapezoid"))]
     trapezoid_axis try_trapezoid_axis [Field] -> T: |array, axis| {
         array.neighbours(axis)?.try_mul(T::from_f64(0.5))?.try_sum_axis(axis)
-    }
-}
-
-/// There is an abscissa for each point.
-fn check_points<T: Field>(op: &'static str, n: usize, xs: &Vector<T>) -> Result<(), Error> {
-    match xs.len() == n {
-        true => Ok(()),
-        false => Err(Error::shape(op, Shape::new(&[n]), xs.arg().shape())),
     }
 }

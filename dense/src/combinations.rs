@@ -5,7 +5,7 @@
 //! makes its own elements of each sum, and its threads share them.
 
 use crate::array::Vector;
-use crate::operand::expect;
+use crate::twins::twins;
 use sparsefuse_kernels::matmul::{self, Matrix};
 use sparsefuse_kernels::{Field, Isa};
 use sparsefuse_runtime::{
@@ -17,7 +17,8 @@ const OP: &str = "combinations";
 /// Elements of a vector that are multiplied together: those of all vectors stay in a cache.
 const CHUNK: usize = 256;
 
-impl<T: Field> Vector<T> {
+twins! {
+    [T: Field] Vector<T>;
     /// For each list of coefficients `c` the sum `c[0] x_0 + c[1] x_1 + ...` of the vectors. One
     /// task, which is not fused, for all of them: `m` sums of `n` vectors with `len` elements take
     /// `2 * m * n * len` floating-point operations, at the speed of [`Array::matmul`], and each
@@ -36,37 +37,17 @@ impl<T: Field> Vector<T> {
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
     ///
-    /// # Panics
-    ///
-    /// With the error that [`Vector::try_combinations`] returns.
-    ///
     /// [`Array::matmul`]: crate::Array::matmul
     /// [`Array::plus_multiples`]: crate::Array::plus_multiples
-    #[must_use]
-    #[track_caller]
-    pub fn combinations(vectors: &[&Self], coefficients: &[Vec<T>]) -> Vec<Self> {
-        expect(Self::try_combinations(vectors, coefficients))
-    }
-
-    /// As [`Vector::combinations`].
-    ///
-    /// # Errors
-    ///
-    /// If there is no vector, lengths differ, a list has not as many coefficients as there are
-    /// vectors, or memory runs out.
-    pub fn try_combinations(
-        vectors: &[&Self],
-        coefficients: &[Vec<T>],
-    ) -> Result<Vec<Self>, Error> {
+    @ "If there is no vector, lengths differ, a list has not as many coefficients as there are \
+        vectors, or memory runs out."
+    combinations try_combinations(vectors: &[&Self], coefficients: &[Vec<T>]) -> Vec<Self> {
         let Some(first) = vectors.first() else {
             return Err(Error::argument(OP, "a vector or more", "none"));
         };
         let n_vectors = vectors.len();
         for x in vectors {
-            if x.len() != first.len() {
-                let shape = |x: &Self| Shape::new(&[x.len()]);
-                return Err(Error::shape(OP, shape(first), shape(x)));
-            }
+            Error::check_shape(OP, &first.shape(), &x.shape())?;
         }
         if let Some(list) = coefficients.iter().find(|list| list.len() != n_vectors) {
             let expected = format!("{n_vectors} coefficients, one for each vector");

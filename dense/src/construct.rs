@@ -183,7 +183,8 @@ twins! {
     }
 }
 
-impl<T: Element> Vector<T> {
+twins! {
+    [T: Element] Vector<T>;
     /// The coordinates of the points of a grid, with a row for each element of `y` and a column for
     /// each of `x`: those of `x` and those of `y`. NumPy's `meshgrid`. Views.
     ///
@@ -195,22 +196,8 @@ impl<T: Element> Vector<T> {
     /// assert_eq!((x + y).to_vec()?, [11, 12, 13, 21, 22, 23]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the grid has more points than can be counted; [`Vector::try_meshgrid`] returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn meshgrid(x: &Self, y: &Self) -> [Array<T, 2>; 2] {
-        expect(Self::try_meshgrid(x, y))
-    }
-
-    /// As [`Vector::meshgrid`].
-    ///
-    /// # Errors
-    ///
-    /// If the grid has more points than can be counted.
-    pub fn try_meshgrid(x: &Self, y: &Self) -> Result<[Array<T, 2>; 2], Error> {
+    @ "If the grid has more points than can be counted."
+    meshgrid try_meshgrid(x: &Self, y: &Self) -> [Array<T, 2>; 2] {
         let shape = [y.len(), x.len()];
         named("meshgrid", || {
             let x = x.try_insert_axis(0)?.broadcast_to(shape)?;

@@ -9,11 +9,12 @@
 //! several, where none has all elements, the middle is made of slices, which fuse to few passes
 //! over memory.
 
-use crate::array::Vector;
-use crate::operand::{check_len, expect, named};
+use crate::array::{Array, Vector};
+use crate::operand::{check_len, named};
+use crate::twins::twins;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_kernels::isa::Computation;
-use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape};
+use sparsefuse_runtime::{Access, Error, HostArgs, Shape};
 use std::array;
 use std::ops::Range;
 
@@ -34,7 +35,9 @@ pub enum Overlap {
     Valid,
 }
 
-impl<T: Numeric> Vector<T> {
+twins! {
+    @ "If a vector has no element, or they belong to two runtimes.";
+    [T: Numeric] Vector<T>;
     /// The convolution: element `j` of all is the sum of `self[i] * other[j - i]`. NumPy's
     /// `convolve`, whose `mode` is an [`Overlap`].
     ///
@@ -52,22 +55,7 @@ impl<T: Numeric> Vector<T> {
     /// assert_eq!(x.convolve(&weights, Overlap::Valid).to_vec()?, [12, 23, 34]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Vector::try_convolve`] returns.
-    #[must_use]
-    #[track_caller]
-    pub fn convolve(&self, other: &Self, overlap: Overlap) -> Self {
-        expect(self.try_convolve(other, overlap))
-    }
-
-    /// As [`Vector::convolve`].
-    ///
-    /// # Errors
-    ///
-    /// If a vector has no element, or they belong to two runtimes.
-    pub fn try_convolve(&self, other: &Self, overlap: Overlap) -> Result<Self, Error> {
+    convolve try_convolve(&self, other: &Self, overlap: Overlap) -> Self {
         const OP: &str = "convolve";
         let wanted = overlap.wanted(OP, self.len(), other.len())?;
         named(OP, || sums(self, other, wanted))
@@ -86,22 +74,7 @@ impl<T: Numeric> Vector<T> {
     /// assert_eq!(x.correlate(&y, Overlap::Full).to_vec()?, [10, 21, 32, 3]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Vector::try_correlate`] returns.
-    #[must_use]
-    #[track_caller]
-    pub fn correlate(&self, other: &Self, overlap: Overlap) -> Self {
-        expect(self.try_correlate(other, overlap))
-    }
-
-    /// As [`Vector::correlate`].
-    ///
-    /// # Errors
-    ///
-    /// If a vector has no element, or they belong to two runtimes.
-    pub fn try_correlate(&self, other: &Self, overlap: Overlap) -> Result<Self, Error> {
+    correlate try_correlate(&self, other: &Self, overlap: Overlap) -> Self {
         const OP: &str = "correlate";
         let (n, m) = (self.len(), other.len());
         let mut wanted = overlap.wanted(OP, n, m)?;
@@ -162,8 +135,8 @@ fn sums_here<T: Numeric>(
     check_len(OP, shape)?;
     let config = runtime.config();
     let (isa, threshold) = (config.isa, config.parallel_threshold);
-    let (x, made) = (x.contiguous()?, runtime.new_store(shape, T::DTYPE));
-    let task = HostTask::new(move |args: &mut HostArgs<'_>| {
+    let x = x.contiguous()?;
+    let function = move |args: &mut HostArgs<'_>| {
         let (x, weights) = (args.read::<T>(0)?, args.read::<T>(1)?);
         let made = args.write::<T>(2)?;
         let (n, work) = (made.len(), made.len().saturating_mul(weights.len()));
@@ -179,15 +152,9 @@ fn sums_here<T: Numeric>(
             });
             Ok(())
         })
-    });
-    let declared = [
-        (Privilege::Read, Access::Held, T::DTYPE),
-        (Privilege::Read, Access::Held, T::DTYPE),
-        (Privilege::Write, Access::Rows, T::DTYPE),
-    ];
-    let stores = [x.store(), weights.store(), &made];
-    runtime.submit_host(&HostBody::new(OP, &declared), &stores, task)?;
-    Ok(Vector::wrap(made, None))
+    };
+    let reads = [(x.store(), Access::Held), (weights.store(), Access::Held)];
+    Array::made_by(OP, runtime, shape, &reads, function)
 }
 
 /// Neighbouring elements of the convolution, from number `first`.

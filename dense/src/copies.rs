@@ -7,9 +7,7 @@ use crate::array::{Array, Vector};
 use crate::operand::check_len;
 use crate::views::check_axes;
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{
-    Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, try_collect,
-};
+use sparsefuse_runtime::{Access, Error, HostArgs, Shape, try_collect};
 
 /// In which order the copies lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,15 +50,8 @@ impl<T: Element, const D: usize> Array<T, D> {
             Order::Each => inner,
             Order::All => n * inner,
         };
-        let (x, made) = (
-            self.contiguous()?,
-            runtime.new_store(Shape::new(&shape), T::DTYPE),
-        );
-        let declared = [
-            (Privilege::Read, Access::Held, T::DTYPE),
-            (Privilege::Write, Access::Rows, T::DTYPE),
-        ];
-        let task = HostTask::new(move |args: &mut HostArgs<'_>| {
+        let x = self.contiguous()?;
+        let function = move |args: &mut HostArgs<'_>| {
             let (x, made) = (args.read::<T>(0)?, args.write::<T>(1)?);
             if args.threads() > 1 && made.len() / (unit * times) < FEW {
                 return args.in_parts(made, unit, |first, part| {
@@ -75,9 +66,9 @@ impl<T: Element, const D: usize> Array<T, D> {
                 copy(&x[first * unit..], (unit, times), part);
                 Ok(())
             })
-        });
-        runtime.submit_host(&HostBody::new(op, &declared), &[x.store(), &made], task)?;
-        Ok(Self::wrap(made, None))
+        };
+        let reads = [(x.store(), Access::Held)];
+        Array::made_by(op, runtime, Shape::new(&shape), &reads, function)
     }
 }
 

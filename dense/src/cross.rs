@@ -2,12 +2,14 @@
 
 use crate::array::Array;
 use crate::join::along;
-use crate::operand::{expect, named};
+use crate::operand::named;
+use crate::twins::twins;
 use crate::views::check_axes;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::Error;
 
-impl<T: Numeric, const D: usize> Array<T, D> {
+twins! {
+    [T: Numeric, const D: usize] Array<T, D>;
     /// The cross products of vectors of three elements, which lie along the last axis of both
     /// arrays; the other axes broadcast. NumPy's `cross`. Four tasks for each element of a product,
     /// which fuse, and one more.
@@ -22,23 +24,9 @@ impl<T: Numeric, const D: usize> Array<T, D> {
     /// assert_eq!(rows.cross(&x.insert_axis(0)).to_vec()?, [0, 3, -2, 0, 6, -5]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Array::try_cross`] returns.
-    #[must_use]
-    #[track_caller]
-    pub fn cross(&self, other: &Self) -> Self {
-        expect(self.try_cross(other))
-    }
-
-    /// As [`Array::cross`].
-    ///
-    /// # Errors
-    ///
-    /// If the last axis of an array has not three elements, the shapes do not broadcast to a common
-    /// one, or the arrays belong to two runtimes.
-    pub fn try_cross(&self, other: &Self) -> Result<Self, Error> {
+    @ "If the last axis of an array has not three elements, the shapes do not broadcast to a \
+        common one, or the arrays belong to two runtimes."
+    cross try_cross(&self, other: &Self) -> Self {
         const OP: &str = "cross";
         let last = D.saturating_sub(1);
         check_axes::<D>(OP, [last])?;

@@ -1,14 +1,15 @@
 //! Diagonals and triangles of matrices, and Kronecker products.
 
 use crate::array::{Array, Vector};
-use crate::operand::{check_len, expect};
+use crate::operand::check_len;
 use crate::scalar::Scalar;
 use crate::slices::{Slice, step};
 use crate::twins::twins;
 use sparsefuse_kernels::{Element, Numeric};
 use sparsefuse_runtime::{Error, Runtime, Shape};
 
-impl<T: Element> Array<T, 2> {
+twins! {
+    [T: Element] Array<T, 2>;
     /// The elements of a diagonal: the main one for 0, above it for positive numbers, below it for
     /// negative ones; none beyond the corners. A view of a whole matrix, of a transposed or sliced
     /// one a view of a copy.
@@ -22,23 +23,9 @@ impl<T: Element> Array<T, 2> {
     /// assert_eq!(a.diagonal(-1).to_vec()?, [4]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If memory for a copy is refused; [`Array::try_diagonal`] returns the error.
     #[doc(alias = "diag")]
-    #[must_use]
-    #[track_caller]
-    pub fn diagonal(&self, offset: isize) -> Vector<T> {
-        expect(self.try_diagonal(offset))
-    }
-
-    /// As [`Array::diagonal`].
-    ///
-    /// # Errors
-    ///
-    /// If nothing has written the store.
-    pub fn try_diagonal(&self, offset: isize) -> Result<Vector<T>, Error> {
+    @ "If nothing has written the store."
+    diagonal try_diagonal(&self, offset: isize) -> Vector<T> {
         let flat = self.reshape([self.len()])?;
         flat.try_slice(places(self.shape(), offset))
     }
@@ -119,7 +106,8 @@ twins! {
     }
 }
 
-impl<T: Numeric> Vector<T> {
+twins! {
+    [T: Numeric] Vector<T>;
     /// The square matrix with these elements on a diagonal, and 0 elsewhere. NumPy's `diag` of a
     /// vector. Two tasks.
     ///
@@ -131,23 +119,9 @@ impl<T: Numeric> Vector<T> {
     /// assert_eq!(x.to_diagonal(1).diagonal(1).to_vec()?, [1, 2]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If memory cannot hold the matrix; [`Vector::try_to_diagonal`] returns the error.
     #[doc(alias = "diag")]
-    #[must_use]
-    #[track_caller]
-    pub fn to_diagonal(&self, offset: isize) -> Array<T, 2> {
-        expect(self.try_to_diagonal(offset))
-    }
-
-    /// As [`Vector::to_diagonal`].
-    ///
-    /// # Errors
-    ///
-    /// If memory cannot hold the matrix.
-    pub fn try_to_diagonal(&self, offset: isize) -> Result<Array<T, 2>, Error> {
+    @ "If memory cannot hold the matrix."
+    to_diagonal try_to_diagonal(&self, offset: isize) -> Array<T, 2> {
         let n = self.len().saturating_add(offset.unsigned_abs());
         check_len("to_diagonal", Shape::new(&[n, n]))?;
         let mut flat = self.runtime().enter(|| Self::try_zeros([n * n]))?;
@@ -156,7 +130,8 @@ impl<T: Numeric> Vector<T> {
     }
 }
 
-impl<T: Numeric> Array<T, 2> {
+twins! {
+    [T: Numeric] Array<T, 2>;
     /// The Kronecker product: block `(i, j)` is `self[i, j] * other`. One task.
     ///
     /// ```
@@ -167,22 +142,8 @@ impl<T: Numeric> Array<T, 2> {
     /// assert_eq!(a.kron(&b).to_vec()?, [3, 30, 4, 40]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Array::try_kron`] returns.
-    #[must_use]
-    #[track_caller]
-    pub fn kron(&self, other: &Self) -> Self {
-        expect(self.try_kron(other))
-    }
-
-    /// As [`Array::kron`].
-    ///
-    /// # Errors
-    ///
-    /// If memory cannot hold the result, or the matrices belong to two runtimes.
-    pub fn try_kron(&self, other: &Self) -> Result<Self, Error> {
+    @ "If memory cannot hold the result, or the matrices belong to two runtimes."
+    kron try_kron(&self, other: &Self) -> Self {
         let ([m, n], [p, q]) = (self.shape(), other.shape());
         let shape = [m.saturating_mul(p), n.saturating_mul(q)];
         check_len("kron", Shape::new(&shape))?;

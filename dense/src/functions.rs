@@ -3,12 +3,10 @@
 //! Errors are in units in the last place of the result, for `f64` and for `f32`.
 
 use crate::array::Array;
-use crate::operand::expect;
 use crate::operators::binary;
 use crate::scalar::Scalar;
 use crate::twins::twins;
 use sparsefuse_kernels::{BinaryOp, Field, Numeric, Real};
-use sparsefuse_runtime::Error;
 use std::f64::consts::{LN_2, PI};
 
 /// The same methods of arrays and scalars.
@@ -138,7 +136,8 @@ of_fields! {
     [T: Field] Scalar<T>, Scalar<T::Real>, Scalar<bool>;
 }
 
-impl<T: Real, const D: usize> Array<T, D> {
+twins! {
+    [T: Real, const D: usize] Array<T, D>;
     /// The nearest numbers with this many decimals, of two the even one: rounds `x * 10^decimals`,
     /// as NumPy's `round` with `decimals` does. Negative ones round to tens, hundreds, …
     ///
@@ -150,18 +149,8 @@ impl<T: Real, const D: usize> Array<T, D> {
     /// assert_eq!(x.round_decimals(2).to_vec()?, [2.5, 3.5, -0.25, 1234.57]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    #[must_use]
-    #[track_caller]
-    pub fn round_decimals(&self, decimals: i32) -> Self {
-        expect(self.try_round_decimals(decimals))
-    }
-
-    /// As [`Array::round_decimals`].
-    ///
-    /// # Errors
-    ///
-    /// As all functions of one value: see the [rules](crate#rules).
-    pub fn try_round_decimals(&self, decimals: i32) -> Result<Self, Error> {
+    @ "As all functions of one value: see the [rules](crate#rules)."
+    round_decimals try_round_decimals(&self, decimals: i32) -> Self {
         let scale = T::from_f64(10f64.powi(decimals.saturating_abs()));
         match decimals < 0 {
             true => self.try_div(scale)?.try_round()?.try_mul(scale),

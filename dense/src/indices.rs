@@ -7,8 +7,8 @@
 
 use crate::array::Array;
 use crate::operand::{check_len, expect};
-use sparsefuse_kernels::{DType, Element};
-use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape};
+use sparsefuse_kernels::Element;
+use sparsefuse_runtime::{Access, Error, HostArgs, Shape};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -268,16 +268,12 @@ impl<const E: usize> Array<i64, E> {
             return Err(Error::argument(OP, "one dimension or more", "none"));
         };
         let flat = Shape::new(&first.shape());
-        let differs = indices.iter().find(|other| other.arg().shape() != flat);
-        if let Some(other) = differs {
-            return Err(Error::shape(OP, flat, other.arg().shape()));
+        for other in indices {
+            Error::check_shape(OP, &first.shape(), &other.shape())?;
         }
         let contiguous: Result<Vec<_>, Error> =
             indices.iter().map(|array| array.contiguous()).collect();
         let contiguous = contiguous?;
-        let made = first.runtime().new_store(flat, DType::I64);
-        let mut declared = vec![(Privilege::Read, Access::Rows, I::DTYPE); D];
-        declared.push((Privilege::Write, Access::Rows, DType::I64));
         let row_len = flat.row_len();
         let function = move |args: &mut HostArgs<'_>| {
             let begin = args.rows().start * row_len;
@@ -297,11 +293,8 @@ impl<const E: usize> Array<i64, E> {
                 Ok(())
             })
         };
-        let task = HostTask::new(function);
-        let mut stores: Vec<_> = contiguous.iter().map(Array::store).collect();
-        stores.push(&made);
-        let body = HostBody::new(OP, &declared);
-        first.runtime().submit_host(&body, &stores, task)?;
-        Ok(Self::wrap(made, None))
+        let reads = contiguous.iter().map(|array| (array.store(), Access::Rows));
+        let reads: Vec<_> = reads.collect();
+        Array::made_by(OP, first.runtime(), flat, &reads, function)
     }
 }

@@ -6,8 +6,9 @@
 use crate::array::{Array, Vector};
 use crate::bodies::{self, Operation, Origin, Target};
 use crate::copies::Order;
-use crate::operand::{check_len, expect, named};
+use crate::operand::{check_len, named};
 use crate::slices::{IntoSlice, Slice};
+use crate::twins::twins;
 use crate::views::check_axes;
 use sparsefuse_kernels::{Element, Value};
 use sparsefuse_runtime::{Error, Runtime, Shape, TaskArg, try_collect};
@@ -28,7 +29,8 @@ pub enum Padding<T> {
     Wrap,
 }
 
-impl<T: Element, const D: usize> Array<T, D> {
+twins! {
+    [T: Element, const D: usize] Array<T, D>;
     /// The arrays one behind the other along an axis; their other lengths agree. One task that
     /// fills the result, and one for each array.
     ///
@@ -42,24 +44,10 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// assert_eq!(Array::concatenate(1, &[&a, &a]).to_vec()?, [1, 1, 2, 2]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Array::try_concatenate`] returns.
     #[doc(alias("vstack", "hstack", "append", "join"))]
-    #[must_use]
-    #[track_caller]
-    pub fn concatenate(axis: usize, arrays: &[&Self]) -> Self {
-        expect(Self::try_concatenate(axis, arrays))
-    }
-
-    /// As [`Array::concatenate`].
-    ///
-    /// # Errors
-    ///
-    /// If there is no array or no such axis, other lengths than those along the axis differ, memory
-    /// cannot hold the result, or the arrays belong to different runtimes.
-    pub fn try_concatenate(axis: usize, arrays: &[&Self]) -> Result<Self, Error> {
+    @ "If there is no array or no such axis, other lengths than those along the axis differ, \
+        memory cannot hold the result, or the arrays belong to different runtimes."
+    concatenate try_concatenate(axis: usize, arrays: &[&Self]) -> Self {
         const OP: &str = "concatenate";
         check_axes::<D>(OP, [axis])?;
         let Some(first) = arrays.first() else {
@@ -85,7 +73,9 @@ impl<T: Element, const D: usize> Array<T, D> {
         }
         Ok(whole)
     }
+}
 
+impl<T: Element, const D: usize> Array<T, D> {
     /// An array that is to be written by slices.
     fn blank(op: &'static str, runtime: &Runtime, shape: [usize; D]) -> Result<Self, Error> {
         let shape = Shape::new(&shape);
@@ -96,7 +86,10 @@ impl<T: Element, const D: usize> Array<T, D> {
         runtime.submit(fill, &[TaskArg::from(&store)], &[nothing])?;
         Ok(Self::wrap(store, None))
     }
+}
 
+twins! {
+    [T: Element, const D: usize] Array<T, D>;
     /// The parts of an array that lie between some indices of an axis, ascending: one more than
     /// there are indices, some of them perhaps empty. Views.
     ///
@@ -109,23 +102,9 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// assert_eq!(parts[2].to_vec()?, [3, 4]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Array::try_split`] returns.
     #[doc(alias("hsplit", "vsplit", "array_split"))]
-    #[must_use]
-    #[track_caller]
-    pub fn split(&self, axis: usize, at: &[usize]) -> Vec<Self> {
-        expect(self.try_split(axis, at))
-    }
-
-    /// As [`Array::split`].
-    ///
-    /// # Errors
-    ///
-    /// If there is no such axis, or an index is beyond its end or below the one before it.
-    pub fn try_split(&self, axis: usize, at: &[usize]) -> Result<Vec<Self>, Error> {
+    @ "If there is no such axis, or an index is beyond its end or below the one before it."
+    split try_split(&self, axis: usize, at: &[usize]) -> Vec<Self> {
         check_axes::<D>("split", [axis])?;
         let ends = at.iter().copied().chain([self.shape()[axis]]);
         let mut begin = 0;
@@ -149,22 +128,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// assert_eq!(x.roll(0, -5).to_vec()?, [2, 3, 4, 1]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Array::try_roll`] returns.
-    #[must_use]
-    #[track_caller]
-    pub fn roll(&self, axis: usize, shift: isize) -> Self {
-        expect(self.try_roll(axis, shift))
-    }
-
-    /// As [`Array::roll`].
-    ///
-    /// # Errors
-    ///
-    /// If there is no such axis.
-    pub fn try_roll(&self, axis: usize, shift: isize) -> Result<Self, Error> {
+    @ "If there is no such axis."
+    roll try_roll(&self, axis: usize, shift: isize) -> Self {
         check_axes::<D>("roll", [axis])?;
         let n = self.shape()[axis];
         if n == 0 {
@@ -185,22 +150,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// assert_eq!(x.repeat(0, 3).to_vec()?, [1, 1, 1, 2, 2, 2]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Array::try_repeat`] returns.
-    #[must_use]
-    #[track_caller]
-    pub fn repeat(&self, axis: usize, times: usize) -> Self {
-        expect(self.try_repeat(axis, times))
-    }
-
-    /// As [`Array::repeat`].
-    ///
-    /// # Errors
-    ///
-    /// If there is no such axis, or memory cannot hold the result.
-    pub fn try_repeat(&self, axis: usize, times: usize) -> Result<Self, Error> {
+    @ "If there is no such axis, or memory cannot hold the result."
+    repeat try_repeat(&self, axis: usize, times: usize) -> Self {
         self.copies("repeat", axis, times, Order::Each)
     }
 
@@ -215,22 +166,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// assert_eq!(a.tile([2, 2]).to_vec()?, [1, 2, 1, 2, 1, 2, 1, 2]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Array::try_tile`] returns.
-    #[must_use]
-    #[track_caller]
-    pub fn tile(&self, times: [usize; D]) -> Self {
-        expect(self.try_tile(times))
-    }
-
-    /// As [`Array::tile`].
-    ///
-    /// # Errors
-    ///
-    /// If memory cannot hold the result.
-    pub fn try_tile(&self, times: [usize; D]) -> Result<Self, Error> {
+    @ "If memory cannot hold the result."
+    tile try_tile(&self, times: [usize; D]) -> Self {
         let shape = self.shape();
         let larger: [usize; D] = std::array::from_fn(|d| shape[d].saturating_mul(times[d]));
         check_len("tile", Shape::new(&larger))?;
@@ -259,22 +196,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// assert_eq!(x.pad([(2, 2)], Padding::Wrap).to_vec()?, [2, 3, 1, 2, 3, 1, 2]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Array::try_pad`] returns.
-    #[must_use]
-    #[track_caller]
-    pub fn pad(&self, widths: [(usize, usize); D], padding: Padding<T>) -> Self {
-        expect(self.try_pad(widths, padding))
-    }
-
-    /// As [`Array::pad`].
-    ///
-    /// # Errors
-    ///
-    /// If memory cannot hold the result, or an axis without elements is to be padded with them.
-    pub fn try_pad(&self, widths: [(usize, usize); D], padding: Padding<T>) -> Result<Self, Error> {
+    @ "If memory cannot hold the result, or an axis without elements is to be padded with them."
+    pad try_pad(&self, widths: [(usize, usize); D], padding: Padding<T>) -> Self {
         const OP: &str = "pad";
         let shape = self.shape();
         let padded = |d: usize| {
@@ -304,7 +227,9 @@ impl<T: Element, const D: usize> Array<T, D> {
             false => self.padded_by_indices(widths, padded, padding),
         }
     }
+}
 
+impl<T: Element, const D: usize> Array<T, D> {
     /// Padded with parts of its own: the array in the middle, and what is at its ends along one
     /// axis after the other, those of an axis with the ends along those before.
     fn padded_by_parts(
@@ -428,7 +353,8 @@ impl<T> Padding<T> {
 /// Stacks of arrays with `$less` dimensions, which have `$more`.
 macro_rules! stacks {
     ($($more:literal -> $less:literal),*) => {$(
-        impl<T: Element> Array<T, $less> {
+        twins! {
+            [T: Element] Array<T, $less>;
             /// The arrays, of one shape, side by side along a new axis. One task that fills the
             /// result, and one for each array. The type before `stack` is that of the arrays, with
             /// one dimension less than the result:
@@ -445,29 +371,12 @@ macro_rules! stacks {
             /// assert_eq!(images.shape(), [2, 2, 3]);
             /// # Ok::<(), sparsefuse_dense::Error>(())
             /// ```
-            ///
-            /// # Panics
-            ///
-            /// With the error that [`Self::try_stack`] returns.
             #[doc(alias("column_stack", "dstack"))]
-            #[must_use]
-            #[track_caller]
-            pub fn stack(axis: usize, arrays: &[&Self]) -> Array<T, $more> {
-                expect(Self::try_stack(axis, arrays))
-            }
-
-            /// As [`Self::stack`].
-            ///
-            /// # Errors
-            ///
-            /// If there is no array, the axis is beyond the number of dimensions, the shapes
-            /// differ, memory cannot hold the result, or the arrays belong to different runtimes.
-            pub fn try_stack(axis: usize, arrays: &[&Self]) -> Result<Array<T, $more>, Error> {
-                if let [first, others @ ..] = arrays {
-                    let shape = first.arg().shape();
-                    if let Some(other) = others.iter().find(|other| other.arg().shape() != shape) {
-                        return Err(Error::shape("stack", shape, other.arg().shape()));
-                    }
+            @ "If there is no array, the axis is beyond the number of dimensions, the shapes \
+                differ, memory cannot hold the result, or the arrays belong to different runtimes."
+            stack try_stack(axis: usize, arrays: &[&Self]) -> Array<T, $more> {
+                for array in arrays {
+                    Error::check_shape("stack", &arrays[0].shape(), &array.shape())?;
                 }
                 named("stack", || {
                     let parts = arrays.iter().map(|array| array.try_insert_axis(axis));

@@ -150,6 +150,8 @@ pub use linalg::{Eig, Eigh, Lu, Qr, Svd};
 pub use map::{map_all, map2, map3, try_map_all, try_map2, try_map3};
 pub use multiples::Scalars;
 pub use npz::{SavedArray, npz_names, save_npz};
+#[doc(hidden)]
+pub use operand::expect;
 pub use operand::{ArrayOperand, Handle, Operand, ScalarOperand, Source};
 pub use repeat::repeat;
 pub use scalar::Scalar;

@@ -7,7 +7,7 @@ use crate::scalar::Scalar;
 use crate::twins::twins;
 use crate::views::check_axes;
 use sparsefuse_kernels::{Element, Field, Numeric};
-use sparsefuse_runtime::{Deferred, Error, Shape};
+use sparsefuse_runtime::{Deferred, Error};
 
 /// The arguments of the tasks.
 const MASK: usize = 0;
@@ -215,10 +215,7 @@ impl<T: Element, const D: usize> Array<T, D> {
         const OP: &str = "compress_axis";
         check_axes::<D>(OP, [axis])?;
         let n = self.shape()[axis];
-        if mask.len() != n {
-            let (expected, found) = (Shape::new(&[n]), mask.arg().shape());
-            return Err(Error::shape(OP, expected, found));
-        }
+        Error::check_shape(OP, &[n], &mask.shape())?;
         self.try_take_axis(axis, &mask.flat_nonzero()?)
     }
 
@@ -256,10 +253,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     ) -> Result<(), Error> {
         self.check_mask("assign_where", mask)?;
         let made = named("assign_where", || mask.try_select(value, &*self))?;
-        if made.shape() != self.shape() {
-            let (expected, found) = (self.arg().shape(), made.arg().shape());
-            return Err(Error::shape("assign_where", expected, found));
-        }
+        Error::check_shape("assign_where", &self.shape(), &made.shape())?;
         *self = made;
         Ok(())
     }
@@ -308,10 +302,6 @@ impl<T: Element, const D: usize> Array<T, D> {
     }
 
     fn check_mask(&self, op: &'static str, mask: &Array<bool, D>) -> Result<(), Error> {
-        let (expected, found) = (self.arg().shape(), mask.arg().shape());
-        match expected == found {
-            true => Ok(()),
-            false => Err(Error::shape(op, expected, found)),
-        }
+        Error::check_shape(op, &self.shape(), &mask.shape())
     }
 }

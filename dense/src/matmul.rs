@@ -6,19 +6,19 @@
 //! nothing else.
 
 use crate::array::{Array, Vector};
-use crate::operand::{check_len, expect};
+use crate::operand::check_len;
+use crate::twins::twins;
 use sparsefuse_kernels::matmul::{self, Matrix};
 use sparsefuse_kernels::{DType, Isa, Numeric};
-use sparsefuse_runtime::{
-    Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, View, reserve,
-};
+use sparsefuse_runtime::{Access, Error, HostArgs, Shape, View, reserve};
 
 /// The arguments of the task.
 const A: usize = 0;
 const B: usize = 1;
 const MADE: usize = 2;
 
-impl<T: Numeric> Array<T, 2> {
+twins! {
+    [T: Numeric] Array<T, 2>;
     /// The product of two matrices, NumPy's `a @ b`. One task, which is not fused; for `m` by `k`
     /// times `k` by `n` it takes `2 * m * n * k` floating-point operations, of `f64` and `f32`
     /// about as fast as with OpenBLAS.
@@ -39,30 +39,13 @@ impl<T: Numeric> Array<T, 2> {
     /// assert_eq!(error.to_string(), "matmul: expected a shape of (3, 3), found (2, 3)");
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Array::try_matmul`] returns.
     #[doc(alias("@", "gemm"))]
-    #[must_use]
-    #[track_caller]
-    pub fn matmul(&self, other: &Self) -> Self {
-        expect(self.try_matmul(other))
-    }
-
-    /// As [`Array::matmul`].
-    ///
-    /// # Errors
-    ///
-    /// If `other` has not as many rows as this matrix has columns, memory cannot hold the result,
-    /// or the matrices belong to two runtimes.
-    pub fn try_matmul(&self, other: &Self) -> Result<Self, Error> {
+    @ "If `other` has not as many rows as this matrix has columns, memory cannot hold the result, \
+        or the matrices belong to two runtimes."
+    matmul try_matmul(&self, other: &Self) -> Self {
         const OP: &str = "matmul";
         let ([n_rows, depth], [b_rows, n_columns]) = (self.shape(), other.shape());
-        if depth != b_rows {
-            let expected = Shape::new(&[depth, n_columns]);
-            return Err(Error::shape(OP, expected, other.arg().shape()));
-        }
+        Error::check_shape(OP, &[depth, n_columns], &[b_rows, n_columns])?;
         let shape = Shape::new(&[n_rows, n_columns]);
         check_len(OP, shape)?;
         let runtime = self.runtime();
@@ -80,20 +63,14 @@ impl<T: Numeric> Array<T, 2> {
             parallel_threshold: config.parallel_threshold,
             is_symmetric: runtime.ranks() == 1 && is_symmetric(&a, &b),
         };
-        let made = runtime.new_store(shape, T::DTYPE);
-        let declared = [
-            (Privilege::Read, Access::Held, T::DTYPE),
-            (Privilege::Read, Access::Whole, T::DTYPE),
-            (Privilege::Write, Access::Rows, T::DTYPE),
-        ];
-        let task = HostTask::new(move |args| product.run::<T>(args));
-        let stores = [a.store(), b.store(), &made];
-        runtime.submit_host(&HostBody::new(OP, &declared), &stores, task)?;
-        Ok(Self::wrap(made, None))
+        let reads = [(a.store(), Access::Held), (b.store(), Access::Whole)];
+        let function = move |args: &mut HostArgs<'_>| product.run::<T>(args);
+        Array::made_by(OP, runtime, shape, &reads, function)
     }
 }
 
-impl<T: Numeric> Vector<T> {
+twins! {
+    [T: Numeric] Vector<T>;
     /// The vector, as a row, times a matrix: NumPy's `x @ a`, which is [`Array::matvec`] of the
     /// transposed matrix.
     ///
@@ -105,28 +82,10 @@ impl<T: Numeric> Vector<T> {
     /// assert_eq!(x.matmul(&a).to_vec()?, [31.0, 42.0]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the vector has not as many elements as the matrix has rows; [`Vector::try_matmul`]
-    /// returns the error.
     #[doc(alias("@", "vecmat"))]
-    #[must_use]
-    #[track_caller]
-    pub fn matmul(&self, matrix: &Array<T, 2>) -> Self {
-        expect(self.try_matmul(matrix))
-    }
-
-    /// As [`Vector::matmul`].
-    ///
-    /// # Errors
-    ///
-    /// If the vector has not as many elements as the matrix has rows.
-    pub fn try_matmul(&self, matrix: &Array<T, 2>) -> Result<Self, Error> {
-        let (expected, found) = (Shape::new(&[matrix.shape()[0]]), self.arg().shape());
-        if expected != found {
-            return Err(Error::shape("matmul", expected, found));
-        }
+    @ "If the vector has not as many elements as the matrix has rows."
+    matmul try_matmul(&self, matrix: &Array<T, 2>) -> Self {
+        Error::check_shape("matmul", &matrix.shape()[..1], &self.shape())?;
         matrix.t().try_matvec(self)
     }
 }

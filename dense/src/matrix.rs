@@ -2,12 +2,13 @@
 
 use crate::array::{Array, Vector};
 use crate::bodies::{self, Operation};
-use crate::operand::expect;
 use crate::operators::binary;
+use crate::twins::twins;
 use sparsefuse_kernels::{BinaryOp, Numeric, ReduceOp};
 use sparsefuse_runtime::{Error, Shape, TaskArg};
 
-impl<T: Numeric> Array<T, 2> {
+twins! {
+    [T: Numeric] Array<T, 2>;
     /// The matrix times a vector. One task, which reads the matrix once and all of the vector on
     /// every rank; it fuses with elementwise tasks on its result. A vector that is a view is copied
     /// first, by a task of its own. For the product with the
@@ -22,28 +23,10 @@ impl<T: Numeric> Array<T, 2> {
     /// assert_eq!(a.matvec(&x).to_vec()?, [21.0, 43.0]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the vector has not as many elements as the matrix has columns; [`Array::try_matvec`]
-    /// returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn matvec(&self, x: &Vector<T>) -> Vector<T> {
-        expect(self.try_matvec(x))
-    }
-
-    /// As [`Array::matvec`].
-    ///
-    /// # Errors
-    ///
-    /// If the vector has not as many elements as the matrix has columns.
-    pub fn try_matvec(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+    @ "If the vector has not as many elements as the matrix has columns."
+    matvec try_matvec(&self, x: &Vector<T>) -> Vector<T> {
         let [n_rows, n_columns] = self.shape();
-        if x.len() != n_columns {
-            let expected = Shape::new(&[n_columns]);
-            return Err(Error::shape("matvec", expected, x.arg().shape()));
-        }
+        Error::check_shape("matvec", &[n_columns], &x.shape())?;
         if let Some(product) = self.reduce_over_ranks(ReduceOp::Sum, Some(x))? {
             return Ok(product);
         }
@@ -56,21 +39,12 @@ impl<T: Numeric> Array<T, 2> {
     }
 }
 
-impl<T: Numeric> Vector<T> {
+twins! {
+    [T: Numeric] Vector<T>;
     /// The outer product: the matrix of `self[i] * other[j]`. One task.
-    #[must_use]
-    #[track_caller]
-    pub fn outer(&self, other: &Self) -> Array<T, 2> {
-        expect(self.try_outer(other))
-    }
-
-    /// As [`Vector::outer`].
-    ///
-    /// # Errors
-    ///
-    /// If the matrix has more elements than can be counted, or the vectors belong to different
-    /// runtimes.
-    pub fn try_outer(&self, other: &Self) -> Result<Array<T, 2>, Error> {
+    @ "If the matrix has more elements than can be counted, or the vectors belong to different \
+        runtimes."
+    outer try_outer(&self, other: &Self) -> Array<T, 2> {
         let (column, row) = (self.try_insert_axis(1)?, other.try_insert_axis(0)?);
         binary::<T, T, _>(BinaryOp::Mul, &column, &row)
     }

@@ -11,59 +11,10 @@ use crate::operators::{binary, unary};
 use crate::scalar::Scalar;
 use crate::twins::twins;
 use sparsefuse_kernels::{BinaryOp, Element, Field, Numeric, Real, UnaryOp};
+use sparsefuse_kernels::{
+    all_binary_methods, all_unary_methods, binary_operations, output_type, unary_operations,
+};
 use sparsefuse_runtime::Error;
-
-/// Functions of one value, for arrays and scalars: those of the table that are methods.
-macro_rules! all_unary_methods {
-    ($($types:ident: $trait:ident {$(
-        #[$doc:meta]
-        $op:ident $function:ident {
-            $output:ident | $same_on:ident | $undone:literal | $cost:literal
-            | $form:ident $(($sign:literal))? | $loops:ident | $($method:ident/$try:ident)? $(-)?
-        }
-    )*})*) => {
-        $(with_bounds!(unary_methods! $types $($(#[$doc] $method $try $op $output;)?)*);)*
-    };
-}
-
-/// Functions of two values.
-macro_rules! all_binary_methods {
-    ($($types:ident: $trait:ident {$(
-        #[$doc:meta]
-        $op:ident $function:ident {
-            $output:ident | $neutral:ident $(($number:ident))? | $cost:literal
-            | $form:ident $(($sign:literal))? | $loops:ident | $($method:ident/$try:ident)? $(-)?
-        }
-    )*})*) => {
-        $(with_bounds!(binary_methods! $types $($(#[$doc] $method $try $op $output;)?)*);)*
-    };
-}
-
-/// What elements must be for the operations on some types.
-macro_rules! with_bounds {
-    ($methods:ident! Numeric $($rows:tt)*) => { $methods! { T: Numeric; $($rows)* } };
-    ($methods:ident! Floats $($rows:tt)*) => { $methods! { T: Field; $($rows)* } };
-    ($methods:ident! Reals $($rows:tt)*) => { $methods! { T: Real; $($rows)* } };
-    ($methods:ident! Ordered $($rows:tt)*) => { $methods! { T: Numeric, PartialOrd; $($rows)* } };
-    ($methods:ident! All $($rows:tt)*) => { $methods! { T: Element; $($rows)* } };
-    ($methods:ident! NotComplex $($rows:tt)*) => { $methods! { T: Element, PartialOrd; $($rows)* } };
-    // These are operators.
-    ($methods:ident! Bits) => {};
-    ($methods:ident! Logical) => {};
-}
-
-/// The type of a result.
-macro_rules! output {
-    ($T:ident Same) => {
-        $T
-    };
-    ($T:ident Real) => {
-        $T::Magnitude
-    };
-    ($T:ident Bool) => {
-        bool
-    };
-}
 
 /// Methods of one value: name, its twin that returns the error, operation, type of the result.
 macro_rules! unary_methods {
@@ -73,15 +24,15 @@ macro_rules! unary_methods {
     ) => {
         twins! {
             methods [$T: $($bound +)+, const D: usize] Array<$T, D>;
-            $(#[$doc] $name $try(&self) -> Array<output!($T $output), D> {
-                unary::<$T, output!($T $output), _>(UnaryOp::$op, &self)
+            $(#[$doc] $name $try(&self) -> Array<output_type!($T $output), D> {
+                unary::<$T, output_type!($T $output), _>(UnaryOp::$op, &self)
             })*
         }
 
         twins! {
             methods [$T: $($bound +)+] Scalar<$T>;
-            $(#[$doc] $name $try(&self) -> Scalar<output!($T $output)> {
-                unary::<$T, output!($T $output), _>(UnaryOp::$op, &self)
+            $(#[$doc] $name $try(&self) -> Scalar<output_type!($T $output)> {
+                unary::<$T, output_type!($T $output), _>(UnaryOp::$op, &self)
             })*
         }
     };
@@ -93,29 +44,13 @@ macro_rules! binary_methods {
         $T:ident: $($bound:path),+;
         $(#[$doc:meta] $name:ident $try:ident $op:ident $output:ident;)*
     ) => {
-        impl<$T: $($bound +)+, const D: usize> Array<$T, D> {
-            $(
-                #[$doc]
-                ///
-                /// # Panics
-                ///
-                /// If the shapes do not broadcast to a common one.
-                #[must_use]
-                #[track_caller]
-                pub fn $name(&self, other: impl ArrayOperand<$T, D>) -> Array<output!($T $output), D> {
-                    expect(self.$try(other))
-                }
-
-                #[$doc]
-                ///
-                /// # Errors
-                ///
-                /// If the shapes do not broadcast to a common one.
-                pub fn $try(&self, other: impl ArrayOperand<$T, D>) -> Result<Array<output!($T $output), D>, Error> {
-                    let binary = || binary::<$T, output!($T $output), _>(BinaryOp::$op, &self, &other);
-                    named(stringify!($name), binary)
-                }
-            )*
+        twins! {
+            @ "If the shapes do not broadcast to a common one.";
+            [$T: $($bound +)+, const D: usize] Array<$T, D>;
+            $(#[$doc]
+            $name $try(&self, other: impl ArrayOperand<$T, D>) -> Array<output_type!($T $output), D> {
+                binary::<$T, output_type!($T $output), _>(BinaryOp::$op, &self, &other)
+            })*
         }
 
         impl<$T: $($bound +)+> Scalar<$T> {
@@ -123,7 +58,7 @@ macro_rules! binary_methods {
                 #[$doc]
                 #[must_use]
                 #[track_caller]
-                pub fn $name<R: Operand<$T>>(&self, other: R) -> R::With<output!($T $output)> {
+                pub fn $name<R: Operand<$T>>(&self, other: R) -> R::With<output_type!($T $output)> {
                     expect(self.$try(other))
                 }
 
@@ -132,8 +67,8 @@ macro_rules! binary_methods {
                 /// # Errors
                 ///
                 /// If the operands belong to different runtimes.
-                pub fn $try<R: Operand<$T>>(&self, other: R) -> Result<R::With<output!($T $output)>, Error> {
-                    let binary = || binary::<$T, output!($T $output), _>(BinaryOp::$op, &self, &other);
+                pub fn $try<R: Operand<$T>>(&self, other: R) -> Result<R::With<output_type!($T $output)>, Error> {
+                    let binary = || binary::<$T, output_type!($T $output), _>(BinaryOp::$op, &self, &other);
                     named(stringify!($name), binary)
                 }
             )*
@@ -141,8 +76,8 @@ macro_rules! binary_methods {
     };
 }
 
-sparsefuse_kernels::unary_operations!(all_unary_methods);
-sparsefuse_kernels::binary_operations!(all_binary_methods);
+unary_operations!(all_unary_methods);
+binary_operations!(all_binary_methods);
 
 twins! {
     methods [T: Numeric, const D: usize] Array<T, D>;
@@ -160,29 +95,12 @@ twins! {
     recip try_recip(&self) -> Self { binary::<T, T, _>(BinaryOp::Div, &T::ONE, &self) }
 }
 
-impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
+twins! {
+    [T: Numeric + PartialOrd, const D: usize] Array<T, D>;
     /// The nearest value between `low` and `high`: `high` where the two cross. Two tasks.
-    ///
-    /// # Panics
-    ///
-    /// If the shapes do not broadcast to a common one.
-    #[must_use]
-    #[track_caller]
-    pub fn clamp(&self, low: impl ArrayOperand<T, D>, high: impl ArrayOperand<T, D>) -> Self {
-        expect(self.try_clamp(low, high))
-    }
-
-    /// As [`Array::clamp`].
-    ///
-    /// # Errors
-    ///
-    /// If the shapes do not broadcast to a common one.
-    pub fn try_clamp(
-        &self,
-        low: impl ArrayOperand<T, D>,
-        high: impl ArrayOperand<T, D>,
-    ) -> Result<Self, Error> {
-        named("clamp", || self.try_maximum(low)?.try_minimum(high))
+    @ "If the shapes do not broadcast to a common one."
+    clamp try_clamp(&self, low: impl ArrayOperand<T, D>, high: impl ArrayOperand<T, D>) -> Self {
+        self.try_maximum(low)?.try_minimum(high)
     }
 }
 

@@ -5,7 +5,7 @@
 //! PETSc's `VecMAXPY` and `VecMDot`.
 
 use crate::array::Array;
-use crate::operand::expect;
+use crate::twins::twins;
 use sparsefuse_kernels::{
     ArgKind, BinaryOp, DType, Element, Field, Kernel, KernelBuilder, ReduceOp, UnaryOp, Value,
 };
@@ -58,7 +58,9 @@ impl<T> fmt::Debug for Scalars<T> {
     }
 }
 
-impl<T: Field, const D: usize> Array<T, D> {
+twins! {
+    @ "If shapes differ.";
+    [T: Field, const D: usize] Array<T, D>;
     /// `self + c_0 x_0 + c_1 x_1 + ...`, added in this order; each product and each sum is rounded.
     /// One task for up to 32 terms, which reads each array once.
     ///
@@ -69,42 +71,12 @@ impl<T: Field, const D: usize> Array<T, D> {
     /// assert_eq!(x.plus_multiples(&[(10.0, &y), (100.0, &z)]).to_vec()?, [321.0, 321.0]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If shapes differ; [`Array::try_plus_multiples`] returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn plus_multiples(&self, terms: &[(T, &Self)]) -> Self {
-        expect(self.try_plus_multiples(terms))
-    }
-
-    /// As [`Array::plus_multiples`].
-    ///
-    /// # Errors
-    ///
-    /// If shapes differ.
-    pub fn try_plus_multiples(&self, terms: &[(T, &Self)]) -> Result<Self, Error> {
+    plus_multiples try_plus_multiples(&self, terms: &[(T, &Self)]) -> Self {
         self.combine("plus_multiples", Operation::Plus, terms)
     }
 
     /// `self - c_0 x_0 - c_1 x_1 - ...`, as [`Array::plus_multiples`].
-    ///
-    /// # Panics
-    ///
-    /// If shapes differ; [`Array::try_minus_multiples`] returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn minus_multiples(&self, terms: &[(T, &Self)]) -> Self {
-        expect(self.try_minus_multiples(terms))
-    }
-
-    /// As [`Array::minus_multiples`].
-    ///
-    /// # Errors
-    ///
-    /// If shapes differ.
-    pub fn try_minus_multiples(&self, terms: &[(T, &Self)]) -> Result<Self, Error> {
+    minus_multiples try_minus_multiples(&self, terms: &[(T, &Self)]) -> Self {
         self.combine("minus_multiples", Operation::Minus, terms)
     }
 
@@ -118,23 +90,10 @@ impl<T: Field, const D: usize> Array<T, D> {
     /// assert_eq!(z.dots(&[&x, &y]).get()?, [6.0, 12.0]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If shapes differ; [`Array::try_dots`] returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn dots(&self, others: &[&Self]) -> Scalars<T> {
-        expect(self.try_dots(others))
-    }
-
-    /// As [`Array::dots`].
-    ///
-    /// # Errors
-    ///
-    /// If shapes differ.
-    pub fn try_dots(&self, others: &[&Self]) -> Result<Scalars<T>, Error> {
-        self.check_shapes("dots", others.iter().copied())?;
+    dots try_dots(&self, others: &[&Self]) -> Scalars<T> {
+        for other in others {
+            Error::check_shape("dots", &self.shape(), &other.shape())?;
+        }
         let runtime = self.runtime();
         let mut stores = Vec::with_capacity(others.len().div_ceil(MOST));
         for others in others.chunks(MOST) {
@@ -152,14 +111,18 @@ impl<T: Field, const D: usize> Array<T, D> {
             element: PhantomData,
         })
     }
+}
 
+impl<T: Field, const D: usize> Array<T, D> {
     fn combine(
         &self,
         op: &'static str,
         operation: Operation,
         terms: &[(T, &Self)],
     ) -> Result<Self, Error> {
-        self.check_shapes(op, terms.iter().map(|&(_, array)| array))?;
+        for (_, array) in terms {
+            Error::check_shape(op, &self.shape(), &array.shape())?;
+        }
         let runtime = self.runtime();
         let mut sum = self.clone();
         for terms in terms.chunks(MOST) {
@@ -173,19 +136,6 @@ impl<T: Field, const D: usize> Array<T, D> {
             sum = Self::wrap(store, None);
         }
         Ok(sum)
-    }
-
-    fn check_shapes<'a>(
-        &self,
-        op: &'static str,
-        mut others: impl Iterator<Item = &'a Self>,
-    ) -> Result<(), Error> {
-        let shape = self.arg().shape();
-        let other = others.find(|other| other.arg().shape() != shape);
-        match other {
-            Some(other) => Err(Error::shape(op, shape, other.arg().shape())),
-            None => Ok(()),
-        }
     }
 }
 

@@ -8,7 +8,7 @@
 use crate::array::Array;
 use crate::operand::check_len;
 use sparsefuse_kernels::{DType, Element};
-use sparsefuse_runtime::{Error, ErrorKind, Runtime, Shape, StoreHandle};
+use sparsefuse_runtime::{Error, Runtime, Shape, StoreHandle};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -185,7 +185,7 @@ impl Header {
         /// Longer ones NumPy does not trust.
         const LONGEST: usize = 10_000;
         let unread = |error: io::Error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => other(
+            io::ErrorKind::UnexpectedEof => Error::file(
                 path,
                 "a file in NumPy's format",
                 "one that ends in its header",
@@ -195,7 +195,7 @@ impl Header {
         let mut start = [0; 8];
         file.read_exact(&mut start).map_err(unread)?;
         if &start[..6] != MAGIC {
-            return Err(other(
+            return Err(Error::file(
                 path,
                 "a file in NumPy's format",
                 "one that begins otherwise",
@@ -206,7 +206,7 @@ impl Header {
             1 => 2,
             2 | 3 => 4,
             _ => {
-                return Err(other(
+                return Err(Error::file(
                     path,
                     "version 1, 2 or 3 of the format",
                     version.to_string(),
@@ -217,13 +217,13 @@ impl Header {
         let len = u32::from_le_bytes(of_len) as usize;
         if len > LONGEST {
             let expected = format!("a header of at most {LONGEST} bytes");
-            return Err(other(path, expected, len.to_string()));
+            return Err(Error::file(path, expected, len.to_string()));
         }
         let mut text = vec![0; len];
         file.read_exact(&mut text).map_err(unread)?;
         if text.last() != Some(&b'\n') {
             // The length is not that of the header, so the elements begin elsewhere.
-            return Err(other(
+            return Err(Error::file(
                 path,
                 "a header that ends with its line",
                 format!("one of {len} bytes that does not"),
@@ -232,7 +232,7 @@ impl Header {
         let text = String::from_utf8_lossy(&text);
         let header = Self::parse(&text, (start.len() + n_bytes + len) as u64);
         header.ok_or_else(|| {
-            other(
+            Error::file(
                 path,
                 "a header with descr, fortran_order and shape",
                 text.trim(),
@@ -249,7 +249,7 @@ impl Header {
         let (expected, found) = (descr(T::DTYPE), &self.descr);
         let is_big_endian = found.replacen('>', "<", 1) == expected && found != expected;
         if expected != found && !is_big_endian {
-            return Err(other(
+            return Err(Error::file(
                 path,
                 format!("elements of type '{expected}'"),
                 format!("'{found}'"),
@@ -257,7 +257,7 @@ impl Header {
         }
         if self.shape.len() != D {
             let found = self.shape.len().to_string();
-            return Err(other(path, format!("{D} dimensions"), found));
+            return Err(Error::file(path, format!("{D} dimensions"), found));
         }
         let mut shape: [usize; D] = std::array::from_fn(|d| self.shape[d]);
         if self.is_by_columns {
@@ -278,7 +278,7 @@ impl Header {
         let expected = (shape.len() as u64 * size as u64).saturating_add(self.len);
         if found.is_file() && found.len() < expected {
             let expected = format!("{expected} bytes, for {} elements", shape.len());
-            return Err(other(path, expected, found.len().to_string()));
+            return Err(Error::file(path, expected, found.len().to_string()));
         }
         Ok(())
     }
@@ -392,7 +392,7 @@ fn part_size(dtype: DType) -> usize {
 /// Refuses what is there and is no file that can be read more than once.
 pub(crate) fn check_regular(path: &Path) -> Result<(), Error> {
     match fs::metadata(path) {
-        Ok(found) if !found.is_file() && !found.is_dir() => Err(other(
+        Ok(found) if !found.is_file() && !found.is_dir() => Err(Error::file(
             path,
             "a regular file, which is read more than once",
             "a pipe or a device",
@@ -402,14 +402,5 @@ pub(crate) fn check_regular(path: &Path) -> Result<(), Error> {
 }
 
 pub(crate) fn refused(path: &Path, expected: &str, error: io::Error) -> Error {
-    other(path, expected, error.to_string())
-}
-
-pub(crate) fn other(path: &Path, expected: impl Into<String>, found: impl Into<String>) -> Error {
-    ErrorKind::File {
-        path: path.to_owned(),
-        expected: expected.into(),
-        found: found.into(),
-    }
-    .into()
+    Error::file(path, expected, error.to_string())
 }

@@ -235,8 +235,12 @@ pub(crate) fn named<R>(
 }
 
 /// The value, or a panic with the error's message, as operators do.
+///
+/// # Panics
+///
+/// If the result is an error.
 #[track_caller]
-pub(crate) fn expect<T>(result: Result<T, Error>) -> T {
+pub fn expect<T>(result: Result<T, Error>) -> T {
     // A closure would be the caller that the panic names.
     match result {
         Ok(value) => value,

@@ -155,12 +155,7 @@ fn same_shape<T: Element, const D: usize>(
     target: &Array<T, D>,
     result: &Array<T, D>,
 ) -> Result<(), Error> {
-    let (expected, found) = (target.arg().shape(), result.arg().shape());
-    if expected == found {
-        Ok(())
-    } else {
-        Err(Error::shape(op.name(), expected, found))
-    }
+    Error::check_shape(op.name(), &target.shape(), &result.shape())
 }
 
 /// Plain numbers on the left: one line for each element type.

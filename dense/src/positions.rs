@@ -6,14 +6,12 @@
 
 use crate::array::Array;
 use crate::indices::element_cuts;
-use crate::operand::expect;
 use crate::shares::part;
+use crate::twins::twins;
 use crate::views::check_axes;
+use sparsefuse_kernels::Numeric;
 use sparsefuse_kernels::isa::{Computation, Isa};
-use sparsefuse_kernels::{DType, Numeric};
-use sparsefuse_runtime::{
-    Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, try_collect,
-};
+use sparsefuse_runtime::{Access, Error, HostArgs, Shape, try_collect};
 
 /// The arguments of the task.
 const X: usize = 0;
@@ -22,7 +20,9 @@ const MADE: usize = 1;
 /// The methods of arrays with `$more` dimensions, whose results have `$less`.
 macro_rules! positions {
     ($($more:literal -> $less:literal),*) => {$(
-        impl<T: Numeric + PartialOrd> Array<T, $more> {
+        twins! {
+            @ "If there is no such axis, or it has length 0.";
+            [T: Numeric + PartialOrd] Array<T, $more>;
             /// The index of the smallest element along an axis, which the result does not have: of
             /// the first of equals, and of the first NaN where there is one. One task, which is not
             /// fused.
@@ -35,44 +35,14 @@ macro_rules! positions {
             /// assert_eq!(a.argmax_axis(0).to_vec()?, [0, 1, 0]);
             /// # Ok::<(), sparsefuse_dense::Error>(())
             /// ```
-            ///
-            /// # Panics
-            ///
-            /// With the error that [`Self::try_argmin_axis`] returns.
             #[doc(alias = "argmin")]
-            #[must_use]
-            #[track_caller]
-            pub fn argmin_axis(&self, axis: usize) -> Array<i64, $less> {
-                expect(self.try_argmin_axis(axis))
-            }
-
-            /// As [`Self::argmin_axis`].
-            ///
-            /// # Errors
-            ///
-            /// If there is no such axis, or it has length 0.
-            pub fn try_argmin_axis(&self, axis: usize) -> Result<Array<i64, $less>, Error> {
+            argmin_axis try_argmin_axis(&self, axis: usize) -> Array<i64, $less> {
                 self.search("argmin_axis", axis, |a, b| a < b)
             }
 
             /// The index of the largest element along an axis, as [`Self::argmin_axis`].
-            ///
-            /// # Panics
-            ///
-            /// With the error that [`Self::try_argmax_axis`] returns.
             #[doc(alias = "argmax")]
-            #[must_use]
-            #[track_caller]
-            pub fn argmax_axis(&self, axis: usize) -> Array<i64, $less> {
-                expect(self.try_argmax_axis(axis))
-            }
-
-            /// As [`Self::argmax_axis`].
-            ///
-            /// # Errors
-            ///
-            /// If there is no such axis, or it has length 0.
-            pub fn try_argmax_axis(&self, axis: usize) -> Result<Array<i64, $less>, Error> {
+            argmax_axis try_argmax_axis(&self, axis: usize) -> Array<i64, $less> {
                 self.search("argmax_axis", axis, |a, b| a > b)
             }
         }
@@ -106,15 +76,9 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
             isa: self.runtime().config().isa,
         };
         let x = self.contiguous()?;
-        let runtime = self.runtime();
-        let made = runtime.new_store(left, DType::I64);
-        let declared = [
-            (Privilege::Read, Access::Held, T::DTYPE),
-            (Privilege::Write, Access::Rows, DType::I64),
-        ];
-        let task = HostTask::new(move |args| search.run::<T>(args, is_better));
-        runtime.submit_host(&HostBody::new(op, &declared), &[x.store(), &made], task)?;
-        Ok(Array::wrap(made, None))
+        let function = move |args: &mut HostArgs<'_>| search.run::<T>(args, is_better);
+        let reads = [(x.store(), Access::Held)];
+        Array::made_by(op, self.runtime(), left, &reads, function)
     }
 }
 

@@ -5,16 +5,15 @@
 
 use crate::array::{Array, Vector};
 use crate::axes::along_an_axis;
-use crate::operand::{expect, named};
+use crate::operand::named;
 use crate::scalar::Scalar;
 use crate::select::elements_at;
 use crate::shares::part;
 use crate::sort::{from_key, key};
+use crate::twins::twins;
 use crate::views::check_axes;
 use sparsefuse_kernels::Real;
-use sparsefuse_runtime::{
-    Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, reserve, try_collect,
-};
+use sparsefuse_runtime::{Access, Error, HostArgs, Shape, reserve, try_collect};
 
 /// The arguments of the task along an axis.
 const X: usize = 0;
@@ -23,7 +22,8 @@ const MADE: usize = 1;
 /// Elements from which on the threads share the lines.
 const MANY: usize = 1 << 14;
 
-impl<T: Real> Vector<T> {
+twins! {
+    [T: Real] Vector<T>;
     /// The middle element of the sorted vector, or the mean of the two in the middle; NaN if there
     /// is one, or no element. NumPy's `median`. One task, which is not fused and does not sort, and
     /// few on single elements.
@@ -36,18 +36,8 @@ impl<T: Real> Vector<T> {
     /// assert_eq!(x.quantile(0.25).get()?, 1.75);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    #[must_use]
-    #[track_caller]
-    pub fn median(&self) -> Scalar<T> {
-        expect(self.try_median())
-    }
-
-    /// As [`Vector::median`].
-    ///
-    /// # Errors
-    ///
-    /// As all functions of one value: see the [rules](crate#rules).
-    pub fn try_median(&self) -> Result<Scalar<T>, Error> {
+    @ "As all functions of one value: see the [rules](crate#rules)."
+    median try_median(&self) -> Scalar<T> {
         let n = self.len();
         self.sorted_at(
             |n| (n.div_ceil(2) - 1, n / 2),
@@ -63,23 +53,9 @@ impl<T: Real> Vector<T> {
     /// linearly between the two that are next to place `q * (n - 1)`. NaN if there is one; of no
     /// element an error, as in NumPy. NumPy's `quantile`; its `percentile` takes `100 * q`. Tasks
     /// as of [`Vector::median`].
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Vector::try_quantile`] returns.
     #[doc(alias = "percentile")]
-    #[must_use]
-    #[track_caller]
-    pub fn quantile(&self, q: f64) -> Scalar<T> {
-        expect(self.try_quantile(q))
-    }
-
-    /// As [`Vector::quantile`].
-    ///
-    /// # Errors
-    ///
-    /// If `q` does not lie between 0 and 1, or there is no element.
-    pub fn try_quantile(&self, q: f64) -> Result<Scalar<T>, Error> {
+    @ "If `q` does not lie between 0 and 1, or there is no element."
+    quantile try_quantile(&self, q: f64) -> Scalar<T> {
         check_part("quantile", q)?;
         check_any("quantile", self.len())?;
         let place = q * self.len().saturating_sub(1) as f64;
@@ -97,7 +73,9 @@ impl<T: Real> Vector<T> {
             }
         })
     }
+}
 
+impl<T: Real> Vector<T> {
     /// What `join` makes of two elements of the sorted vector, the second of which is the first, or
     /// next to it; NaN if there is one, or no element.
     fn sorted_at(
@@ -190,32 +168,14 @@ along_an_axis! {
 /// The methods of arrays with `$more` dimensions whose results have one less.
 macro_rules! quantiles {
     ($($more:literal -> $less:literal),*) => {$(
-        impl<T: Real> Array<T, $more> {
+        twins! {
+            [T: Real] Array<T, $more>;
             /// The quantiles along an axis: of each line the element below which a part `q` of the
             /// sorted line lies, as [`Vector::quantile`]; otherwise as [`Self::median_axis`].
             /// NumPy's `quantile` with an axis; its `percentile` takes `100 * q`.
-            ///
-            /// # Panics
-            ///
-            /// If there is no such axis, it has length 0, or `q` does not lie between 0 and 1;
-            /// `try_quantile_axis` returns the error.
             #[doc(alias("quantile", "percentile"))]
-            #[must_use]
-            #[track_caller]
-            pub fn quantile_axis(&self, axis: usize, q: f64) -> Array<T, $less> {
-                expect(self.try_quantile_axis(axis, q))
-            }
-
-            /// As [`Self::quantile_axis`].
-            ///
-            /// # Errors
-            ///
-            /// If there is no such axis, it has length 0, or `q` does not lie between 0 and 1.
-            pub fn try_quantile_axis(
-                &self,
-                axis: usize,
-                q: f64,
-            ) -> Result<Array<T, $less>, Error> {
+            @ "If there is no such axis, it has length 0, or `q` does not lie between 0 and 1."
+            quantile_axis try_quantile_axis(&self, axis: usize, q: f64) -> Array<T, $less> {
                 check_part("quantile_axis", q)?;
                 check_axes::<$more>("quantile_axis", [axis])?;
                 check_any("quantile_axis", self.shape()[axis])?;
@@ -224,32 +184,15 @@ macro_rules! quantiles {
 
             /// As [`Self::quantile_axis`] of the elements that are not NaN; NaN where there is
             /// none. NumPy's `nanquantile`.
-            ///
-            /// # Panics
-            ///
-            /// If there is no such axis, or `q` does not lie between 0 and 1;
-            /// `try_nan_quantile_axis` returns the error.
             #[doc(alias("nanquantile", "nanpercentile"))]
-            #[must_use]
-            #[track_caller]
-            pub fn nan_quantile_axis(&self, axis: usize, q: f64) -> Array<T, $less> {
-                expect(self.try_nan_quantile_axis(axis, q))
-            }
-
-            /// As [`Self::nan_quantile_axis`].
-            ///
-            /// # Errors
-            ///
-            /// If there is no such axis, or `q` does not lie between 0 and 1.
-            pub fn try_nan_quantile_axis(
-                &self,
-                axis: usize,
-                q: f64,
-            ) -> Result<Array<T, $less>, Error> {
+            @ "If there is no such axis, or `q` does not lie between 0 and 1."
+            nan_quantile_axis try_nan_quantile_axis(&self, axis: usize, q: f64) -> Array<T, $less> {
                 check_part("nan_quantile_axis", q)?;
                 self.wanted_of_lines("nan_quantile_axis", axis, (Wanted::Quantile(q), true))
             }
+        }
 
+        impl<T: Real> Array<T, $more> {
             fn wanted_of_lines(
                 &self,
                 op: &'static str,
@@ -261,19 +204,10 @@ macro_rules! quantiles {
                     let x = self.try_move_axis(axis, $less)?.contiguous()?;
                     let outer: [usize; $less] = std::array::from_fn(|d| x.shape()[d]);
                     let outer = Shape::new(&outer);
-                    let made = self.runtime().new_store(outer, T::DTYPE);
-                    let declared = [
-                        (Privilege::Read, Access::Held, T::DTYPE),
-                        (Privilege::Write, Access::Rows, T::DTYPE),
-                    ];
                     let lens = (x.shape()[$less], outer.row_len());
-                    let task = HostTask::new(move |args: &mut HostArgs<'_>| {
-                        lines::<T>(args, lens, wanted)
-                    });
-                    let body = HostBody::new(op, &declared);
-                    self.runtime()
-                        .submit_host(&body, &[x.store(), &made], task)?;
-                    Ok(Array::wrap(made, None))
+                    let function = move |args: &mut HostArgs<'_>| lines::<T>(args, lens, wanted);
+                    let reads = [(x.store(), Access::Held)];
+                    Array::made_by(op, self.runtime(), outer, &reads, function)
                 })
             }
         }

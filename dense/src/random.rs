@@ -8,7 +8,7 @@ use crate::operand::check_len;
 use crate::twins::twins;
 use sparsefuse_kernels::isa::Computation;
 use sparsefuse_kernels::{Element, Real, random};
-use sparsefuse_runtime::{Access, Error, HostBody, HostTask, Privilege, Runtime, Shape};
+use sparsefuse_runtime::{Error, HostArgs, Runtime, Shape};
 use std::ops::Range;
 
 twins! {
@@ -177,9 +177,9 @@ fn drawn<T: Element, const D: usize>(
     let dims = Shape::new(&shape);
     check_len(op, dims)?;
     let runtime = Runtime::current();
-    let (made, isa) = (runtime.new_store(dims, T::DTYPE), runtime.config().isa);
+    let isa = runtime.config().isa;
     let row_len: usize = shape.iter().skip(1).product();
-    let task = HostTask::new(move |args| {
+    let function = move |args: &mut HostArgs<'_>| {
         let first_row = args.rows().start;
         let own = args.write::<T>(0)?;
         args.in_parts(own, 1, |first, made| {
@@ -187,8 +187,6 @@ fn drawn<T: Element, const D: usize>(
             isa.run(Draws { draw, first, made });
             Ok(())
         })
-    });
-    let declared = [(Privilege::Write, Access::Rows, T::DTYPE)];
-    runtime.submit_host(&HostBody::new(op, &declared), &[&made], task)?;
-    Ok(Array::wrap(made, None))
+    };
+    Array::made_by(op, &runtime, dims, &[], function)
 }

@@ -1,8 +1,8 @@
-//! Reductions of arrays to scalars, each one task.
+//! Reductions of arrays to scalars, each one task. They add in the order that the runtime's tile
+//! length fixes, so they give the same bits on any number of threads and ranks.
 
 use crate::array::Array;
 use crate::bodies::{self, Operation, Term};
-use crate::operand::{expect, named};
 use crate::scalar::Scalar;
 use crate::twins::twins;
 use sparsefuse_kernels::{Element, Field, Numeric, ReduceOp};
@@ -10,7 +10,9 @@ use sparsefuse_runtime::{Error, Shape, TaskArg};
 
 twins! {
     methods [T: Numeric, const D: usize] Array<T, D>;
-    /// The sum of all elements. One task, which reads each element once.
+    /// The sum of all elements. One task, which reads each element once; like all reductions it
+    /// adds in the order that the runtime's tile length fixes, so it gives the same bits on any
+    /// number of threads and ranks.
     sum try_sum(&self) -> Scalar<T> { self.reduce(Operation::Reduce(ReduceOp::Sum)) }
     /// The product of all elements. One task, which reads each element once.
     prod try_prod(&self) -> Scalar<T> { self.reduce(Operation::Reduce(ReduceOp::Prod)) }
@@ -47,9 +49,9 @@ twins! {
     all try_all(&self) -> Scalar<bool> { self.reduce(Operation::Reduce(ReduceOp::All)) }
 }
 
-/// Reductions add in the order that the runtime's tile length fixes, so they give the same bits on
-/// any number of threads and ranks.
-impl<T: Numeric, const D: usize> Array<T, D> {
+twins! {
+    @ "If the shapes differ.";
+    [T: Numeric, const D: usize] Array<T, D>;
     /// The sum of `conj(self) * other`: the inner product, with the first operand conjugated as in
     /// NumPy's `vdot`, BLAS's `dotc` and mathematics. (PETSc's `VecDot(x, y)` conjugates `y`.)
     /// One task, which reads each array once.
@@ -62,55 +64,24 @@ impl<T: Numeric, const D: usize> Array<T, D> {
     /// assert_eq!(x.dot(&y).get()?, 11.0);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the shapes differ; [`Array::try_dot`] returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn dot(&self, other: &Self) -> Scalar<T> {
-        expect(self.try_dot(other))
-    }
-
-    /// As [`Array::dot`].
-    ///
-    /// # Errors
-    ///
-    /// If the shapes differ.
-    pub fn try_dot(&self, other: &Self) -> Result<Scalar<T>, Error> {
+    dot try_dot(&self, other: &Self) -> Scalar<T> {
         self.reduce_product("dot", Term::ConjugateProduct, other)
     }
 
     /// The sum of `self * other`, with nothing conjugated. One task, which reads each array once.
-    ///
-    /// # Panics
-    ///
-    /// If the shapes differ; [`Array::try_dot_unconjugated`] returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn dot_unconjugated(&self, other: &Self) -> Scalar<T> {
-        expect(self.try_dot_unconjugated(other))
-    }
-
-    /// As [`Array::dot_unconjugated`].
-    ///
-    /// # Errors
-    ///
-    /// If the shapes differ.
-    pub fn try_dot_unconjugated(&self, other: &Self) -> Result<Scalar<T>, Error> {
+    dot_unconjugated try_dot_unconjugated(&self, other: &Self) -> Scalar<T> {
         self.reduce_product("dot_unconjugated", Term::Product, other)
     }
+}
 
+impl<T: Numeric, const D: usize> Array<T, D> {
     fn reduce_product(
         &self,
         op: &'static str,
         term: Term,
         other: &Self,
     ) -> Result<Scalar<T>, Error> {
-        let (left, right) = (self.arg().shape(), other.arg().shape());
-        if left != right {
-            return Err(Error::shape(op, left, right));
-        }
+        Error::check_shape(op, &self.shape(), &other.shape())?;
         let store = self.runtime().new_store(Shape::SCALAR, T::DTYPE);
         let body = bodies::body(Operation::ReduceOf(term), T::DTYPE);
         let args = [self.arg(), other.arg(), TaskArg::from(&store)];
@@ -119,47 +90,19 @@ impl<T: Numeric, const D: usize> Array<T, D> {
     }
 }
 
-/// Reductions by order: name, its twin that returns the error, operation, type of the result.
-macro_rules! ordered_reductions {
-    ($($(#[$doc:meta])* $name:ident $try:ident $op:ident $output:ty;)*) => {
-        impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
-            $(
-                $(#[$doc])*
-                ///
-                /// # Panics
-                ///
-                /// If the array is empty.
-                #[must_use]
-                #[track_caller]
-                pub fn $name(&self) -> Scalar<$output> {
-                    expect(self.$try())
-                }
-
-                $(#[$doc])*
-                ///
-                /// # Errors
-                ///
-                /// If the array is empty.
-                pub fn $try(&self) -> Result<Scalar<$output>, Error> {
-                    self.check_not_empty(ReduceOp::$op)?;
-                    named(stringify!($name), || self.reduce(Operation::Reduce(ReduceOp::$op)))
-                }
-            )*
-        }
-    };
-}
-
-ordered_reductions! {
+twins! {
+    @ "If the array is empty.";
+    [T: Numeric + PartialOrd, const D: usize] Array<T, D>;
     /// The smallest element; NaN if any is NaN. One task.
-    min try_min Min T;
+    min try_min(&self) -> Scalar<T> { self.reduce_by_order(ReduceOp::Min) }
     /// The largest element; NaN if any is NaN. One task.
-    max try_max Max T;
+    max try_max(&self) -> Scalar<T> { self.reduce_by_order(ReduceOp::Max) }
     /// The flat index of the smallest element, the first of equals; of the first NaN if there is
     /// one. One task.
-    argmin try_argmin ArgMin i64;
+    argmin try_argmin(&self) -> Scalar<i64> { self.reduce_by_order(ReduceOp::ArgMin) }
     /// The flat index of the largest element, the first of equals; of the first NaN if there is
     /// one. One task.
-    argmax try_argmax ArgMax i64;
+    argmax try_argmax(&self) -> Scalar<i64> { self.reduce_by_order(ReduceOp::ArgMax) }
 }
 
 impl<T: Element, const D: usize> Array<T, D> {
@@ -171,11 +114,11 @@ impl<T: Element, const D: usize> Array<T, D> {
         Ok(Scalar::wrap(store))
     }
 
-    fn check_not_empty(&self, op: ReduceOp) -> Result<(), Error> {
+    fn reduce_by_order<U: Element>(&self, op: ReduceOp) -> Result<Scalar<U>, Error> {
         if self.is_empty() {
             let found = format!("one of shape {}", self.arg().shape());
             return Err(Error::argument(op.name(), "an array with elements", found));
         }
-        Ok(())
+        self.reduce(Operation::Reduce(op))
     }
 }

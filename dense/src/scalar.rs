@@ -6,6 +6,7 @@ use crate::operand::sealed::Sealed;
 use crate::operand::{
     self, ArrayOperand, Handle, Kind, Operand, ScalarOperand, Source, elementwise,
 };
+use crate::twins::twins;
 use sparsefuse_kernels::{Element, Numeric};
 use sparsefuse_runtime::{Error, Runtime, Shape, StoreHandle, TaskArg};
 use std::fmt;
@@ -97,7 +98,8 @@ impl<T: Element> Scalar<T> {
     }
 }
 
-impl<T: Numeric> Scalar<T> {
+twins! {
+    [T: Numeric] Scalar<T>;
     /// `self / divisor`, or 0 where the divisor is 0: a step length of a solver that has broken
     /// down, so that the step leaves everything where it is. One task, which waits for nothing.
     ///
@@ -109,18 +111,8 @@ impl<T: Numeric> Scalar<T> {
     /// assert_eq!(one.ratio(&none).get()?, 0.0);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    #[must_use]
-    #[track_caller]
-    pub fn ratio(&self, divisor: &Self) -> Self {
-        operand::expect(self.try_ratio(divisor))
-    }
-
-    /// As [`Scalar::ratio`].
-    ///
-    /// # Errors
-    ///
-    /// If the operands belong to different runtimes.
-    pub fn try_ratio(&self, divisor: &Self) -> Result<Self, Error> {
+    @ "If the operands belong to different runtimes."
+    ratio try_ratio(&self, divisor: &Self) -> Self {
         let operands = [self.source(), divisor.source()];
         elementwise("ratio", Operation::Ratio, T::DTYPE, &operands, T::DTYPE).map(Self::wrap)
     }

@@ -6,16 +6,18 @@
 //! axis is cut, each rank goes on from the last row of the rank before it, and waits for that.
 
 use crate::array::{Array, Vector};
-use crate::operand::expect;
+use crate::twins::twins;
 use crate::views::check_axes;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, try_collect};
+use sparsefuse_runtime::{Access, Error, HostArgs, try_collect};
 
 /// The arguments of the task.
 const X: usize = 0;
 const MADE: usize = 1;
 
-impl<T: Numeric, const D: usize> Array<T, D> {
+twins! {
+    @ "If there is no such axis.";
+    [T: Numeric, const D: usize] Array<T, D>;
     /// The running sums along an axis: each element is the sum of all up to it, added one after the
     /// other from the first on, in the type of the elements. NumPy's `cumsum`. One task, which is
     /// not fused; along axis 0, ranks follow one another.
@@ -28,47 +30,19 @@ impl<T: Numeric, const D: usize> Array<T, D> {
     /// assert_eq!(a.cumsum_axis(1).to_vec()?, [1, 3, 6, 4, 9, 15]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If there is no such axis; [`Array::try_cumsum_axis`] returns the error.
     #[doc(alias("cumsum", "cumulative_sum", "accumulate_axis_inplace"))]
-    #[must_use]
-    #[track_caller]
-    pub fn cumsum_axis(&self, axis: usize) -> Self {
-        expect(self.try_cumsum_axis(axis))
-    }
-
-    /// As [`Array::cumsum_axis`].
-    ///
-    /// # Errors
-    ///
-    /// If there is no such axis.
-    pub fn try_cumsum_axis(&self, axis: usize) -> Result<Self, Error> {
+    cumsum_axis try_cumsum_axis(&self, axis: usize) -> Self {
         self.scan("cumsum_axis", axis, T::plus)
     }
 
     /// The running products along an axis, as [`Array::cumsum_axis`].
-    ///
-    /// # Panics
-    ///
-    /// If there is no such axis; [`Array::try_cumprod_axis`] returns the error.
     #[doc(alias("cumprod", "cumulative_prod"))]
-    #[must_use]
-    #[track_caller]
-    pub fn cumprod_axis(&self, axis: usize) -> Self {
-        expect(self.try_cumprod_axis(axis))
-    }
-
-    /// As [`Array::cumprod_axis`].
-    ///
-    /// # Errors
-    ///
-    /// If there is no such axis.
-    pub fn try_cumprod_axis(&self, axis: usize) -> Result<Self, Error> {
+    cumprod_axis try_cumprod_axis(&self, axis: usize) -> Self {
         self.scan("cumprod_axis", axis, T::times)
     }
+}
 
+impl<T: Numeric, const D: usize> Array<T, D> {
     fn scan(
         &self,
         op: &'static str,
@@ -94,15 +68,8 @@ impl<T: Numeric, const D: usize> Array<T, D> {
             })
         };
         let x = self.contiguous()?;
-        let runtime = self.runtime();
-        let made = runtime.new_store(x.arg().shape(), T::DTYPE);
-        let declared = [
-            (Privilege::Read, Access::Rows, T::DTYPE),
-            (Privilege::Write, Access::Rows, T::DTYPE),
-        ];
-        let task = HostTask::new(function);
-        runtime.submit_host(&HostBody::new(op, &declared), &[x.store(), &made], task)?;
-        Ok(Self::wrap(made, None))
+        let reads = [(x.store(), Access::Rows)];
+        Array::made_by(op, self.runtime(), x.arg().shape(), &reads, function)
     }
 }
 

@@ -3,10 +3,8 @@
 use crate::array::{Array, Vector};
 use crate::operand::expect;
 use crate::sort::key_of_equals;
-use sparsefuse_kernels::{DType, Numeric};
-use sparsefuse_runtime::{
-    Access, Deferred, Error, HostArgs, HostBody, HostTask, Privilege, try_collect,
-};
+use sparsefuse_kernels::Numeric;
+use sparsefuse_runtime::{Access, Deferred, Error, HostArgs, try_collect};
 
 impl<T: Numeric + PartialOrd> Vector<T> {
     /// For each of some values the first place in this sorted vector before which it could stand:
@@ -104,17 +102,11 @@ impl<T: Numeric + PartialOrd> Vector<T> {
             })
         };
         let (sorted, values) = (self.contiguous()?, values.contiguous()?);
-        let runtime = self.runtime();
-        let made = runtime.new_store(values.arg().shape(), DType::I64);
-        let declared = [
-            (Privilege::Read, Access::Whole, T::DTYPE),
-            (Privilege::Read, Access::Rows, T::DTYPE),
-            (Privilege::Write, Access::Rows, DType::I64),
+        let reads = [
+            (sorted.store(), Access::Whole),
+            (values.store(), Access::Rows),
         ];
-        let task = HostTask::new(function);
-        let stores = [sorted.store(), values.store(), &made];
-        runtime.submit_host(&HostBody::new(op, &declared), &stores, task)?;
-        Ok(Array::wrap(made, None))
+        Array::made_by(op, self.runtime(), values.arg().shape(), &reads, function)
     }
 
     /// The distinct elements in ascending order; of all NaN one. NumPy's `unique`. Sorts; then one

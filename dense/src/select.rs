@@ -4,14 +4,12 @@
 //! with the one wanted are looked at further, until only equal ones are left. Threads and ranks add
 //! up their counts, so no element is sent, and neither shows.
 
-use crate::array::Vector;
+use crate::array::{Array, Vector};
 use crate::indices::as_cut;
 use crate::shares::{each, part};
 use crate::sort::{from_key, key};
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{
-    Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, reserve, try_concat,
-};
+use sparsefuse_runtime::{Access, Error, HostArgs, Shape, reserve, try_concat};
 use std::ops::Range;
 
 /// The arguments of the task.
@@ -28,13 +26,7 @@ const MANY: usize = 1 << 16;
 pub(crate) fn elements_at<T: Element>(x: &Vector<T>, place: usize) -> Result<Vector<T>, Error> {
     const OP: &str = "quantile";
     let x = x.contiguous()?;
-    let runtime = x.runtime();
-    let made = runtime.new_store(Shape::new(&[3]), T::DTYPE);
-    let declared = [
-        (Privilege::Read, Access::Held, T::DTYPE),
-        (Privilege::Write, Access::Rows, T::DTYPE),
-    ];
-    let task = HostTask::new(move |args: &mut HostArgs<'_>| {
+    let function = move |args: &mut HostArgs<'_>| {
         let x = args.read::<T>(X)?;
         let made = args.write::<T>(MADE)?;
         let found = key_at(args, x, place as u64)?;
@@ -52,9 +44,9 @@ pub(crate) fn elements_at<T: Element>(x: &Vector<T>, place: usize) -> Result<Vec
         let keys = [found, next, last].map(from_key);
         made.copy_from_slice(&as_cut(args, &keys, false, MADE)?);
         Ok(())
-    });
-    runtime.submit_host(&HostBody::new(OP, &declared), &[x.store(), &made], task)?;
-    Ok(Vector::wrap(made, None))
+    };
+    let reads = [(x.store(), Access::Held)];
+    Array::made_by(OP, x.runtime(), Shape::new(&[3]), &reads, function)
 }
 
 /// The key at a place of the order of all keys, of which there are more.

@@ -6,10 +6,8 @@
 use crate::array::{Array, Vector};
 use crate::operand::{expect, named};
 use crate::sort::key_of_equals;
-use sparsefuse_kernels::{DType, Numeric};
-use sparsefuse_runtime::{
-    Access, Error, HostArgs, HostBody, HostTask, Privilege, reserve, try_collect,
-};
+use sparsefuse_kernels::Numeric;
+use sparsefuse_runtime::{Access, Error, HostArgs, reserve, try_collect};
 
 impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
     /// Whether each element is one of some values; a NaN is not, and -0 is 0. NumPy's `isin`. One
@@ -59,17 +57,8 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
                     Ok(())
                 })
             };
-            let runtime = self.runtime();
-            let made = runtime.new_store(x.arg().shape(), DType::Bool);
-            let declared = [
-                (Privilege::Read, Access::Rows, T::DTYPE),
-                (Privilege::Read, Access::Whole, T::DTYPE),
-                (Privilege::Write, Access::Rows, DType::Bool),
-            ];
-            let task = HostTask::new(function);
-            let stores = [x.store(), values.store(), &made];
-            runtime.submit_host(&HostBody::new("is_in", &declared), &stores, task)?;
-            Ok(Array::wrap(made, None))
+            let reads = [(x.store(), Access::Rows), (values.store(), Access::Whole)];
+            Array::made_by("is_in", self.runtime(), x.arg().shape(), &reads, function)
         })
     }
 }

@@ -9,20 +9,21 @@
 
 use crate::array::{Array, Vector};
 use crate::indices::as_cut;
-use crate::operand::{expect, named};
+use crate::operand::named;
 use crate::runs::{Item, sort_to};
 use crate::short_lines::{self, network};
+use crate::twins::twins;
 use crate::views::check_axes;
 use sparsefuse_kernels::{DType, Element, Numeric};
-use sparsefuse_runtime::{
-    Access, Error, HostArgs, HostBody, HostTask, Privilege, reserve, try_collect, try_concat,
-};
+use sparsefuse_runtime::{Access, Error, HostArgs, reserve, try_collect, try_concat};
 
 /// The arguments of the task.
 const X: usize = 0;
 const MADE: usize = 1;
 
-impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
+twins! {
+    @ "If there is no such axis.";
+    [T: Numeric + PartialOrd, const D: usize] Array<T, D>;
     /// The elements in ascending order along an axis, NaN last; -0 stands before 0. One task, which
     /// is not fused; for another axis than the last one before it that moves the axis there. Of a
     /// vector, ranks exchange the elements once; lines of other arrays lie on one rank each, unless
@@ -36,26 +37,9 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
     /// assert_eq!(a.sort_axis(1).row(0).to_vec()?[..2], [1.0, 3.0]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If there is no such axis; [`Array::try_sort_axis`] returns the error.
     #[doc(alias = "sort")]
-    #[must_use]
-    #[track_caller]
-    pub fn sort_axis(&self, axis: usize) -> Self {
-        expect(self.try_sort_axis(axis))
-    }
-
-    /// As [`Array::sort_axis`].
-    ///
-    /// # Errors
-    ///
-    /// If there is no such axis.
-    pub fn try_sort_axis(&self, axis: usize) -> Result<Self, Error> {
-        named("sort_axis", || {
-            self.ordered("sort", axis, |x, _| key(x), from_key)
-        })
+    sort_axis try_sort_axis(&self, axis: usize) -> Self {
+        self.ordered("sort", axis, |x, _| key(x), from_key)
     }
 
     /// The indices that sort along an axis: NaN last, and equal elements, as -0 and 0 are, in the
@@ -69,29 +53,16 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
     /// assert_eq!(a.argsort_axis(1).to_vec()?, [1, 2, 0, 0, 2, 1]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If there is no such axis; [`Array::try_argsort_axis`] returns the error.
     #[doc(alias = "argsort")]
-    #[must_use]
-    #[track_caller]
-    pub fn argsort_axis(&self, axis: usize) -> Array<i64, D> {
-        expect(self.try_argsort_axis(axis))
-    }
-
-    /// As [`Array::argsort_axis`].
-    ///
-    /// # Errors
-    ///
-    /// If there is no such axis.
-    pub fn try_argsort_axis(&self, axis: usize) -> Result<Array<i64, D>, Error> {
+    argsort_axis try_argsort_axis(&self, axis: usize) -> Array<i64, D> {
         let pair = |x, place| (key_of_equals(x), place);
         named("argsort_axis", || {
             self.ordered("argsort", axis, pair, |(_, place)| place as i64)
         })
     }
+}
 
+impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
     /// The task: `item` makes what is sorted of an element and its place, `made` what is returned.
     fn ordered<K: Exchanged, U: Element>(
         &self,
@@ -129,17 +100,11 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
                 Ok(())
             })
         };
-        let runtime = self.runtime();
-        let made = runtime.new_store(x.arg().shape(), U::DTYPE);
         // The rows of a vector go to other ranks, which the launch of the result does not name.
         let access = if D == 1 { Access::Held } else { Access::Rows };
-        let declared = [
-            (Privilege::Read, access, T::DTYPE),
-            (Privilege::Write, Access::Rows, U::DTYPE),
-        ];
-        let task = HostTask::new(function);
-        runtime.submit_host(&HostBody::new(op, &declared), &[x.store(), &made], task)?;
-        Array::wrap(made, None).try_move_axis(last, axis)
+        let reads = [(x.store(), access)];
+        let made = Array::made_by(op, self.runtime(), x.arg().shape(), &reads, function)?;
+        made.try_move_axis(last, axis)
     }
 }
 

@@ -2,12 +2,11 @@
 
 use crate::array::Array;
 use crate::axes::along_an_axis;
-use crate::operand::expect;
 use crate::scalar::Scalar;
 use crate::twins::twins;
 use crate::views::check_axes;
 use sparsefuse_kernels::{Field, Numeric, Real};
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::Error;
 
 twins! {
     methods [T: Field, const D: usize] Array<T, D>;
@@ -150,7 +149,9 @@ along_an_axis! {
     }
 }
 
-impl<T: Field, const D: usize> Array<T, D> {
+twins! {
+    @ "If the shapes differ.";
+    [T: Field, const D: usize] Array<T, D>;
     /// The mean with weights: the sum of `self * weights` divided by that of the weights. NumPy's
     /// `average`, which refuses weights whose sum is 0; here the mean is infinite or NaN then.
     ///
@@ -161,23 +162,8 @@ impl<T: Field, const D: usize> Array<T, D> {
     /// assert_eq!(x.average(&w).get()?, 2.0);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the shapes differ; [`Array::try_average`] returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn average(&self, weights: &Self) -> Scalar<T> {
-        expect(self.try_average(weights))
-    }
-
-    /// As [`Array::average`].
-    ///
-    /// # Errors
-    ///
-    /// If the shapes differ.
-    pub fn try_average(&self, weights: &Self) -> Result<Scalar<T>, Error> {
-        same_shape("average", self, weights)?;
+    average try_average(&self, weights: &Self) -> Scalar<T> {
+        Error::check_shape("average", &self.shape(), &weights.shape())?;
         self.try_dot_unconjugated(weights)?
             .try_div(&weights.try_sum()?)
     }
@@ -194,29 +180,9 @@ impl<T: Field, const D: usize> Array<T, D> {
     /// assert_eq!(is_close.to_vec()?, [true, true, false]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the shapes differ; [`Array::try_is_close`] returns the error.
     #[doc(alias = "isclose")]
-    #[must_use]
-    #[track_caller]
-    pub fn is_close(&self, other: &Self, rtol: f64, atol: f64) -> Array<bool, D> {
-        expect(self.try_is_close(other, rtol, atol))
-    }
-
-    /// As [`Array::is_close`].
-    ///
-    /// # Errors
-    ///
-    /// If the shapes differ.
-    pub fn try_is_close(
-        &self,
-        other: &Self,
-        rtol: f64,
-        atol: f64,
-    ) -> Result<Array<bool, D>, Error> {
-        same_shape("is_close", self, other)?;
+    is_close try_is_close(&self, other: &Self, rtol: f64, atol: f64) -> Array<bool, D> {
+        Error::check_shape("is_close", &self.shape(), &other.shape())?;
         let distance = self.try_sub(other)?.try_abs()?;
         let bound = other.try_abs()?.try_mul(T::Real::from_f64(rtol))?;
         let is_near = distance.try_less_equal(bound.try_add(T::Real::from_f64(atol))?)?;
@@ -235,29 +201,15 @@ impl<T: Field, const D: usize> Array<T, D> {
     /// assert!(!x.all_close(&(&x + 0.1), 1e-5, 1e-8).get()?);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the shapes differ; [`Array::try_all_close`] returns the error.
     #[doc(alias = "allclose")]
-    #[must_use]
-    #[track_caller]
-    pub fn all_close(&self, other: &Self, rtol: f64, atol: f64) -> Scalar<bool> {
-        expect(self.try_all_close(other, rtol, atol))
-    }
-
-    /// As [`Array::all_close`].
-    ///
-    /// # Errors
-    ///
-    /// If the shapes differ.
-    pub fn try_all_close(&self, other: &Self, rtol: f64, atol: f64) -> Result<Scalar<bool>, Error> {
-        same_shape("all_close", self, other)?;
+    all_close try_all_close(&self, other: &Self, rtol: f64, atol: f64) -> Scalar<bool> {
+        Error::check_shape("all_close", &self.shape(), &other.shape())?;
         self.try_is_close(other, rtol, atol)?.try_all()
     }
 }
 
-impl<T: Numeric, const D: usize> Array<T, D> {
+twins! {
+    [T: Numeric, const D: usize] Array<T, D>;
     /// The differences of neighbours along an axis, one less than there are elements. NumPy's
     /// `diff`. One task.
     ///
@@ -267,22 +219,8 @@ impl<T: Numeric, const D: usize> Array<T, D> {
     /// assert_eq!(Vector::from_vec(vec![1, 4, 9]).diff(0).to_vec()?, [3, 5]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If there is no such axis; [`Array::try_diff`] returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn diff(&self, axis: usize) -> Self {
-        expect(self.try_diff(axis))
-    }
-
-    /// As [`Array::diff`].
-    ///
-    /// # Errors
-    ///
-    /// If there is no such axis.
-    pub fn try_diff(&self, axis: usize) -> Result<Self, Error> {
+    @ "If there is no such axis."
+    diff try_diff(&self, axis: usize) -> Self {
         check_axes::<D>("diff", [axis])?;
         let n = self.shape()[axis];
         let first = self.try_split(axis, &[n.saturating_sub(1)])?.swap_remove(0);
@@ -291,7 +229,8 @@ impl<T: Numeric, const D: usize> Array<T, D> {
     }
 }
 
-impl<T: Real> Array<T, 2> {
+twins! {
+    [T: Real] Array<T, 2>;
     /// The covariances of variables, of which each row has one: NumPy's `cov`. One task each for
     /// means, distances and their product, which takes most of the time.
     ///
@@ -302,32 +241,10 @@ impl<T: Real> Array<T, 2> {
     /// assert_eq!(x.cov().to_vec()?, [1.0, -2.0, -2.0, 4.0]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    #[must_use]
-    #[track_caller]
-    pub fn cov(&self) -> Self {
-        expect(self.try_cov())
-    }
-
-    /// As [`Array::cov`].
-    ///
-    /// # Errors
-    ///
-    /// If memory cannot hold the result.
-    pub fn try_cov(&self) -> Result<Self, Error> {
+    @ "If memory cannot hold the result."
+    cov try_cov(&self) -> Self {
         let distance = self.try_sub(&self.try_mean_axis(1)?.try_insert_axis(1)?)?;
         let n = (self.shape()[1] as f64 - 1.0).max(0.0);
         distance.try_matmul(&distance.t())?.try_div(T::from_f64(n))
-    }
-}
-
-fn same_shape<T: Numeric, const D: usize>(
-    op: &'static str,
-    expected: &Array<T, D>,
-    found: &Array<T, D>,
-) -> Result<(), Error> {
-    let (expected, found): (Shape, Shape) = (expected.arg().shape(), found.arg().shape());
-    match expected == found {
-        true => Ok(()),
-        false => Err(Error::shape(op, expected, found)),
     }
 }

@@ -1,15 +1,15 @@
 //! Functions given by tables: histograms, and interpolation between points.
 
 use crate::array::{Array, Vector};
-use crate::operand::{check_len, expect};
+use crate::operand::check_len;
 use crate::shares::{each, part};
-use sparsefuse_kernels::{DType, Real};
-use sparsefuse_runtime::{
-    Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, try_collect,
-};
+use crate::twins::twins;
+use sparsefuse_kernels::Real;
+use sparsefuse_runtime::{Access, Error, HostArgs, Shape, try_collect};
 use std::ops::Range;
 
-impl<T: Real, const D: usize> Array<T, D> {
+twins! {
+    [T: Real, const D: usize] Array<T, D>;
     /// How many elements lie in each of `bins` intervals of equal length between `range.start` and
     /// `range.end`, and the ends of these: one more. Each has its lower end, the last one its upper
     /// one too; what lies outside, and NaN, is left out. NumPy's `histogram` with `range`. Every
@@ -23,27 +23,9 @@ impl<T: Real, const D: usize> Array<T, D> {
     /// assert_eq!((counts.to_vec()?, ends.to_vec()?), (vec![2, 2], vec![0.0, 0.5, 1.0]));
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Array::try_histogram`] returns.
-    #[must_use]
-    #[track_caller]
-    pub fn histogram(&self, bins: usize, range: Range<f64>) -> (Vector<i64>, Vector<T>) {
-        expect(self.try_histogram(bins, range))
-    }
-
-    /// As [`Array::histogram`].
-    ///
-    /// # Errors
-    ///
-    /// If there is no bin, or the range is not one of a finite length, or the first number is above
-    /// the last.
-    pub fn try_histogram(
-        &self,
-        bins: usize,
-        range: Range<f64>,
-    ) -> Result<(Vector<i64>, Vector<T>), Error> {
+    @ "If there is no bin, or the range is not one of a finite length, or the first number is \
+        above the last."
+    histogram try_histogram(&self, bins: usize, range: Range<f64>) -> (Vector<i64>, Vector<T>) {
         const OP: &str = "histogram";
         if bins == 0 {
             return Err(Error::argument(OP, "at least one bin", "none"));
@@ -73,17 +55,10 @@ impl<T: Real, const D: usize> Array<T, D> {
             per_length: bins as f64 / length,
         };
         let x = self.contiguous()?;
-        let runtime = self.runtime();
-        let counts = runtime.new_store(Shape::new(&[bins]), DType::I64);
-        let declared = [
-            (Privilege::Read, Access::Held, T::DTYPE),
-            (Privilege::Read, Access::Whole, T::DTYPE),
-            (Privilege::Write, Access::Rows, DType::I64),
-        ];
-        let task = HostTask::new(move |args: &mut HostArgs<'_>| bin_of.count::<T>(args));
-        let stores = [x.store(), ends.store(), &counts];
-        runtime.submit_host(&HostBody::new(OP, &declared), &stores, task)?;
-        Ok((Vector::wrap(counts, None), ends))
+        let reads = [(x.store(), Access::Held), (ends.store(), Access::Whole)];
+        let function = move |args: &mut HostArgs<'_>| bin_of.count::<T>(args);
+        let counts = Array::made_by(OP, self.runtime(), Shape::new(&[bins]), &reads, function)?;
+        Ok((counts, ends))
     }
 
     /// For each element `x` the value at `x` of the function that is linear between points, of
@@ -100,31 +75,15 @@ impl<T: Real, const D: usize> Array<T, D> {
     /// assert_eq!(x.interp(&xs, &ys).to_vec()?, [5.0, 15.0, 20.0, 0.0]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Array::try_interp`] returns.
-    #[must_use]
-    #[track_caller]
-    pub fn interp(&self, xs: &Vector<T>, ys: &Vector<T>) -> Self {
-        expect(self.try_interp(xs, ys))
-    }
-
-    /// As [`Array::interp`].
-    ///
-    /// # Errors
-    ///
-    /// If there is no point, or there are not as many values as abscissas. Whether these are
-    /// ascending is not looked at.
-    pub fn try_interp(&self, xs: &Vector<T>, ys: &Vector<T>) -> Result<Self, Error> {
+    @ "If there is no point, or there are not as many values as abscissas. Whether these are \
+        ascending is not looked at."
+    interp try_interp(&self, xs: &Vector<T>, ys: &Vector<T>) -> Self {
         const OP: &str = "interp";
         let n = xs.len();
         if n == 0 {
             return Err(Error::argument(OP, "at least one point", "none"));
         }
-        if ys.len() != n {
-            return Err(Error::shape(OP, Shape::new(&[n]), ys.arg().shape()));
-        }
+        Error::check_shape(OP, &[n], &ys.shape())?;
         let last = n as i64 - 1;
         let right = xs.try_searchsorted_right(self)?;
         // The point before the element; the last one has none behind it.

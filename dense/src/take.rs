@@ -11,7 +11,7 @@ use crate::indices::{Index, Lines, Segment, element_cuts, owner};
 use crate::operand::{check_len, expect, named};
 use crate::views::check_axes;
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, reserve};
+use sparsefuse_runtime::{Access, Error, HostArgs, Shape, reserve};
 
 /// The arguments of the task.
 const X: usize = 0;
@@ -156,24 +156,15 @@ impl<T: Element, const D: usize> Array<T, D> {
         if let Some(made) = gather::by_structure(&x, &indices, lines, shape)? {
             return Ok(made);
         }
-        let runtime = self.runtime();
-        let made = runtime.new_store(shape, T::DTYPE);
-        let (read, write) = (Privilege::Read, Privilege::Write);
-        let declared = [
-            (read, Access::Held, T::DTYPE),
-            (read, access, I::DTYPE),
-            (write, Access::Rows, T::DTYPE),
-        ];
         let gather = Gather {
             lines,
             is_aligned: access == Access::Rows,
             x_row_len: x.arg().shape().row_len(),
             row_len: shape.row_len(),
         };
-        let task = HostTask::new(move |args| gather.run::<T, I>(args));
-        let body = HostBody::new(lines.op, &declared);
-        runtime.submit_host(&body, &[x.store(), indices.store(), &made], task)?;
-        Ok(Array::wrap(made, None))
+        let reads = [(x.store(), Access::Held), (indices.store(), access)];
+        let function = move |args: &mut HostArgs<'_>| gather.run::<T, I>(args);
+        Array::made_by(lines.op, self.runtime(), shape, &reads, function)
     }
 }
 

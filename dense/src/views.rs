@@ -9,11 +9,13 @@ use crate::bodies::Origin;
 use crate::bodies::{self, Operation, Target};
 use crate::operand::{ArrayOperand, Kind, Source, check_len, expect, named};
 use crate::slices::{Slice, Slices};
+use crate::twins::twins;
 use sparsefuse_kernels::Element;
 use sparsefuse_runtime::{Error, Shape, TaskArg, View};
 use std::sync::Arc;
 
-impl<T: Element, const D: usize> Array<T, D> {
+twins! {
+    [T: Element, const D: usize] Array<T, D>;
     /// The elements within the given ranges: one for each dimension.
     ///
     /// ```
@@ -28,26 +30,14 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// assert_eq!(a.slice((.., 1..)).to_vec()?, [2, 3, 5, 6]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If a range leaves the array; [`Array::try_slice`] returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn slice(&self, ranges: impl Slices<D>) -> Self {
-        expect(self.try_slice(ranges))
-    }
-
-    /// As [`Array::slice`].
-    ///
-    /// # Errors
-    ///
-    /// If a range leaves the array, or a step is 0.
-    pub fn try_slice(&self, ranges: impl Slices<D>) -> Result<Self, Error> {
+    @ "If a range leaves the array, or a step is 0."
+    slice try_slice(&self, ranges: impl Slices<D>) -> Self {
         let slices = ranges.slices();
         self.seen(|view| sliced(view, &slices, Slice::of))
     }
+}
 
+impl<T: Element, const D: usize> Array<T, D> {
     /// The array with its dimensions in the opposite order.
     #[must_use]
     #[track_caller]
@@ -60,7 +50,10 @@ impl<T: Element, const D: usize> Array<T, D> {
     pub fn t(&self) -> Self {
         self.transpose()
     }
+}
 
+twins! {
+    [T: Element, const D: usize] Array<T, D>;
     /// The array with its axes in another order: axis `d` is what axis `order[d]` was. A view.
     ///
     /// ```
@@ -72,44 +65,16 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// assert_eq!(a.move_axis(0, 2).shape(), [3, 4, 2]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the order does not have each axis once; [`Array::try_permute_axes`] returns the error.
     #[doc(alias("permute_dims", "permuted_axes"))]
-    #[must_use]
-    #[track_caller]
-    pub fn permute_axes(&self, order: [usize; D]) -> Self {
-        expect(self.try_permute_axes(order))
-    }
-
-    /// As [`Array::permute_axes`].
-    ///
-    /// # Errors
-    ///
-    /// If the order does not have each axis once.
-    pub fn try_permute_axes(&self, order: [usize; D]) -> Result<Self, Error> {
-        named("permute_axes", || self.seen(|view| view.permute(&order)))
+    @ "If the order does not have each axis once."
+    permute_axes try_permute_axes(&self, order: [usize; D]) -> Self {
+        self.seen(|view| view.permute(&order))
     }
 
     /// The array with two axes exchanged. A view.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such axis; [`Array::try_swap_axes`] returns the error.
     #[doc(alias = "swapaxes")]
-    #[must_use]
-    #[track_caller]
-    pub fn swap_axes(&self, a: usize, b: usize) -> Self {
-        expect(self.try_swap_axes(a, b))
-    }
-
-    /// As [`Array::swap_axes`].
-    ///
-    /// # Errors
-    ///
-    /// If there is no such axis.
-    pub fn try_swap_axes(&self, a: usize, b: usize) -> Result<Self, Error> {
+    @ "If there is no such axis."
+    swap_axes try_swap_axes(&self, a: usize, b: usize) -> Self {
         check_axes::<D>("swap_axes", [a, b])?;
         let mut order: [usize; D] = std::array::from_fn(|d| d);
         order.swap(a, b);
@@ -117,23 +82,9 @@ impl<T: Element, const D: usize> Array<T, D> {
     }
 
     /// The array with axis `from` as axis `to`; the others keep their order. A view.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such axis; [`Array::try_move_axis`] returns the error.
     #[doc(alias = "moveaxis")]
-    #[must_use]
-    #[track_caller]
-    pub fn move_axis(&self, from: usize, to: usize) -> Self {
-        expect(self.try_move_axis(from, to))
-    }
-
-    /// As [`Array::move_axis`].
-    ///
-    /// # Errors
-    ///
-    /// If there is no such axis.
-    pub fn try_move_axis(&self, from: usize, to: usize) -> Result<Self, Error> {
+    @ "If there is no such axis."
+    move_axis try_move_axis(&self, from: usize, to: usize) -> Self {
         check_axes::<D>("move_axis", [from, to])?;
         let mut order: [usize; D] = std::array::from_fn(|d| d);
         if from < to {
@@ -145,27 +96,15 @@ impl<T: Element, const D: usize> Array<T, D> {
     }
 
     /// The array with the elements along an axis in the opposite order. A view.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such axis; [`Array::try_flip`] returns the error.
     #[doc(alias("flipud", "fliplr", "invert_axis"))]
-    #[must_use]
-    #[track_caller]
-    pub fn flip(&self, axis: usize) -> Self {
-        expect(self.try_flip(axis))
-    }
-
-    /// As [`Array::flip`].
-    ///
-    /// # Errors
-    ///
-    /// If there is no such axis.
-    pub fn try_flip(&self, axis: usize) -> Result<Self, Error> {
+    @ "If there is no such axis."
+    flip try_flip(&self, axis: usize) -> Self {
         check_axes::<D>("flip", [axis])?;
         self.seen(|view| view.slice(axis, 0..view.shape().dims()[axis], -1))
     }
+}
 
+impl<T: Element, const D: usize> Array<T, D> {
     /// The array repeated to a larger shape, by NumPy's rules: dimensions are matched from the
     /// last, and those of length 1 or missing ones repeat.
     ///

@@ -164,15 +164,9 @@ macro_rules! per_isa {
     ($(#[$doc:meta])* $vis:vis fn $name:ident<$G:ident: $bound:path>(
         $($arg:ident: $type:ty),* $(,)?
     ) = $body:ident $(, baseline $simple:ident)?) => {
-        $(#[$doc])*
-        $vis fn $name<$G: $bound>() -> crate::isa::PerIsa<unsafe fn($($type),*)> {
-            crate::isa::per_isa!(@baseline $G $bound, ($($arg: $type),*), $body $(, $simple)?);
-            crate::isa::per_isa!(@avx2 $G $bound, ($($arg: $type),*), $body);
-            crate::isa::per_isa!(@avx512 $G $bound, ($($arg: $type),*), $body);
-            #[cfg(target_arch = "x86_64")]
-            return crate::isa::PerIsa::new([baseline::<$G>, avx2::<$G>, avx512::<$G>]);
-            #[cfg(not(target_arch = "x86_64"))]
-            return crate::isa::PerIsa::new([baseline::<$G>; 3]);
+        crate::isa::per_isa! {
+            $(#[$doc])* $vis fn $name<$G: $bound>($($arg: $type),*)
+                = $body $(, baseline $simple)?, avx512 $body
         }
     };
     ($(#[$doc:meta])* $vis:vis fn $name:ident<$G:ident: $bound:path>(

@@ -159,6 +159,68 @@ macro_rules! binary_operations {
     } };
 }
 
+/// The functions of one value that are methods, in groups of as many types, for the macro
+/// `unary_methods` of the module: the bounds of the types, and the sentence, method, the one that
+/// returns an error, operation and result's type ([`output_type`]) of each.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! all_unary_methods {
+    ($($types:ident: $trait:ident {$(
+        #[$doc:meta]
+        $op:ident $function:ident {
+            $output:ident | $same_on:ident | $undone:literal | $cost:literal
+            | $form:ident $(($sign:literal))? | $loops:ident | $($method:ident/$try:ident)? $(-)?
+        }
+    )*})*) => {
+        $($crate::with_bounds!(unary_methods! $types $($(#[$doc] $method $try $op $output;)?)*);)*
+    };
+}
+
+/// As [`all_unary_methods`], the functions of two values for `binary_methods`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! all_binary_methods {
+    ($($types:ident: $trait:ident {$(
+        #[$doc:meta]
+        $op:ident $function:ident {
+            $output:ident | $neutral:ident $(($number:ident))? | $cost:literal
+            | $form:ident $(($sign:literal))? | $loops:ident | $($method:ident/$try:ident)? $(-)?
+        }
+    )*})*) => {
+        $($crate::with_bounds!(binary_methods! $types $($(#[$doc] $method $try $op $output;)?)*);)*
+    };
+}
+
+/// What elements must be for the operations on some types.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! with_bounds {
+    ($methods:ident! Numeric $($rows:tt)*) => { $methods! { T: Numeric; $($rows)* } };
+    ($methods:ident! Floats $($rows:tt)*) => { $methods! { T: Field; $($rows)* } };
+    ($methods:ident! Reals $($rows:tt)*) => { $methods! { T: Real; $($rows)* } };
+    ($methods:ident! Ordered $($rows:tt)*) => { $methods! { T: Numeric, PartialOrd; $($rows)* } };
+    ($methods:ident! All $($rows:tt)*) => { $methods! { T: Element; $($rows)* } };
+    ($methods:ident! NotComplex $($rows:tt)*) => { $methods! { T: Element, PartialOrd; $($rows)* } };
+    // These are operators.
+    ($methods:ident! Bits) => {};
+    ($methods:ident! Logical) => {};
+}
+
+/// The type of a result.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! output_type {
+    ($T:ident Same) => {
+        $T
+    };
+    ($T:ident Real) => {
+        $T::Magnitude
+    };
+    ($T:ident Bool) => {
+        bool
+    };
+}
+
 /// Some of the element types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Types {

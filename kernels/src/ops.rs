@@ -116,6 +116,18 @@ pub(crate) trait BitOps: Element {
     fn xor(self, other: Self) -> Self;
 }
 
+/// Functions of one value that are computed elsewhere.
+macro_rules! forwards {
+    ($trait:ident for $type:ty: $($name:ident => $function:path),*) => {
+        impl $trait for $type {$(
+            #[inline(always)]
+            fn $name(self) -> Self {
+                $function(self)
+            }
+        )*}
+    };
+}
+
 macro_rules! float_ops {
     ($float:ident, $math:ident) => {
         impl NumericOps for $float {
@@ -241,31 +253,9 @@ macro_rules! float_ops {
             }
         }
 
-        impl FloatOps for $float {
-            #[inline(always)]
-            fn sqrt(self) -> Self {
-                $float::sqrt(self)
-            }
-            #[inline(always)]
-            fn exp(self) -> Self {
-                math::$math::exp(self)
-            }
-            #[inline(always)]
-            fn log(self) -> Self {
-                math::$math::log(self)
-            }
-            #[inline(always)]
-            fn sin(self) -> Self {
-                math::$math::sin(self)
-            }
-            #[inline(always)]
-            fn cos(self) -> Self {
-                math::$math::cos(self)
-            }
-            #[inline(always)]
-            fn tanh(self) -> Self {
-                math::$math::tanh(self)
-            }
+        forwards! { FloatOps for $float:
+            sqrt => $float::sqrt, exp => math::$math::exp, log => math::$math::log,
+            sin => math::$math::sin, cos => math::$math::cos, tanh => math::$math::tanh
         }
 
         impl NumericOps for Complex<$float> {
@@ -341,31 +331,10 @@ macro_rules! float_ops {
             }
         }
 
-        impl FloatOps for Complex<$float> {
-            #[inline(always)]
-            fn sqrt(self) -> Self {
-                math::$math::complex_sqrt(self)
-            }
-            #[inline(always)]
-            fn exp(self) -> Self {
-                math::$math::complex_exp(self)
-            }
-            #[inline(always)]
-            fn log(self) -> Self {
-                math::$math::complex_log(self)
-            }
-            #[inline(always)]
-            fn sin(self) -> Self {
-                math::$math::complex_sin(self)
-            }
-            #[inline(always)]
-            fn cos(self) -> Self {
-                math::$math::complex_cos(self)
-            }
-            #[inline(always)]
-            fn tanh(self) -> Self {
-                math::$math::complex_tanh(self)
-            }
+        forwards! { FloatOps for Complex<$float>:
+            sqrt => math::$math::complex_sqrt, exp => math::$math::complex_exp,
+            log => math::$math::complex_log, sin => math::$math::complex_sin,
+            cos => math::$math::complex_cos, tanh => math::$math::complex_tanh
         }
     };
 }
@@ -484,21 +453,6 @@ macro_rules! integer_ops {
                 self
             }
         }
-
-        impl BitOps for $int {
-            #[inline(always)]
-            fn and(self, other: Self) -> Self {
-                self & other
-            }
-            #[inline(always)]
-            fn or(self, other: Self) -> Self {
-                self | other
-            }
-            #[inline(always)]
-            fn xor(self, other: Self) -> Self {
-                self ^ other
-            }
-        }
     };
 }
 
@@ -545,17 +499,23 @@ impl LogicOps for bool {
     }
 }
 
-impl BitOps for bool {
-    #[inline(always)]
-    fn and(self, other: Self) -> Self {
-        self & other
-    }
-    #[inline(always)]
-    fn or(self, other: Self) -> Self {
-        self | other
-    }
-    #[inline(always)]
-    fn xor(self, other: Self) -> Self {
-        self ^ other
-    }
+macro_rules! bit_ops {
+    ($($type:ident)*) => {$(
+        impl BitOps for $type {
+            #[inline(always)]
+            fn and(self, other: Self) -> Self {
+                self & other
+            }
+            #[inline(always)]
+            fn or(self, other: Self) -> Self {
+                self | other
+            }
+            #[inline(always)]
+            fn xor(self, other: Self) -> Self {
+                self ^ other
+            }
+        }
+    )*};
 }
+
+bit_ops!(i32 i64 u32 u64 bool);

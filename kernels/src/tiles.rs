@@ -177,7 +177,7 @@ impl Tiles {
         self.len.is_multiple_of(chunk) && is_line_whole
     }
 
-    /// The leaves of the forest that [`Tiles::plant`] makes of a part of this many elements.
+    /// The leaves of the forest that [`Tiles::build_forest`] makes of a part of this many elements.
     #[must_use]
     pub fn leaves(&self, len: usize) -> usize {
         self.count(len).div_ceil(self.joined.iter().product())
@@ -193,7 +193,7 @@ impl Tiles {
 
     /// Joins the tiles of a part that begins at index `first` of dimension 0, and makes `forest`
     /// that of the part. The tiles lend their memory to what they are joined to.
-    pub fn plant(
+    pub fn build_forest(
         &self,
         (op, dtype): (ReduceOp, DType),
         first: usize,

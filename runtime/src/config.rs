@@ -6,6 +6,7 @@
 
 use crate::error::Error;
 use sparsefuse_kernels::Toolchain;
+use sparsefuse_kernels::blocks::Settings;
 use sparsefuse_kernels::isa::Isa;
 use std::env::VarError;
 use std::path::PathBuf;
@@ -122,16 +123,23 @@ impl DeviceKind {
 
 impl Default for Config {
     fn default() -> Self {
+        let Settings {
+            isa,
+            block_len,
+            parallel_threshold,
+            stream_threshold,
+            band_threshold,
+        } = Settings::default();
         Self {
             threads: 1,
             tile_len: 1024,
             cut_threshold: 4096,
-            block_len: 0,
-            parallel_threshold: 1 << 16,
-            stream_threshold: 48 << 20,
-            band_threshold: 1 << 20,
+            block_len,
+            parallel_threshold,
+            stream_threshold,
+            band_threshold,
             pack_after: 1,
-            isa: Isa::detect(),
+            isa,
             fusion: true,
             window: 128,
             max_window: 1024,

@@ -9,7 +9,7 @@ use sparsefuse_kernels::device::DeviceError;
 use sparsefuse_kernels::verify::VerifyError;
 use sparsefuse_kernels::{DType, text};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A failed operation: see [`Error::kind`] for the facts, `Display` for the sentence.
@@ -185,6 +185,29 @@ impl Error {
             found,
         }
         .into()
+    }
+
+    /// A file is not as it has to be.
+    #[must_use]
+    pub fn file(path: &Path, expected: impl Into<String>, found: impl Into<String>) -> Self {
+        ErrorKind::File {
+            path: path.to_owned(),
+            expected: expected.into(),
+            found: found.into(),
+        }
+        .into()
+    }
+
+    /// Refuses a shape other than the expected one.
+    ///
+    /// # Errors
+    ///
+    /// If they differ.
+    pub fn check_shape(op: &'static str, expected: &[usize], found: &[usize]) -> Result<(), Self> {
+        match expected == found {
+            true => Ok(()),
+            false => Err(Self::shape(op, Shape::new(expected), Shape::new(found))),
+        }
     }
 
     /// The other rank whose failure this is, if it is that of another.

@@ -1,12 +1,13 @@
 //! Windows that run while the program goes on: order, results, failures, memory, and the same
 //! schedules whether or not they do.
 
-use sparsefuse_kernels::{DType, Element};
+use sparsefuse_kernels::DType;
 use sparsefuse_runtime::{
     Access, Config, Counters, Error, HostArgs, HostBody, HostTask, Privilege, Runtime, Shape,
     StoreHandle,
 };
-use sparsefuse_testing::bodies::{axpy, dot};
+use sparsefuse_testing::bodies::dot;
+use sparsefuse_testing::stores::{read, sum, vector};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -28,11 +29,6 @@ fn runtime(run_ahead: usize) -> Runtime {
         ..Config::default()
     };
     Runtime::new(config).expect("the settings are in range")
-}
-
-fn vector(runtime: &Runtime, elements: Vec<f64>) -> StoreHandle {
-    let stored = runtime.store_from_vec(Shape::new(&[elements.len()]), elements);
-    stored.expect("the shape is that of the elements")
 }
 
 /// Issues a host task that writes a new store.
@@ -63,21 +59,8 @@ fn gate(x: &StoreHandle) -> (StoreHandle, Sender<()>) {
     (out, open)
 }
 
-/// `a x + y`.
-fn sum(a: f64, x: &StoreHandle, y: &StoreHandle) -> StoreHandle {
-    let out = x.runtime().new_store(x.shape(), DType::F64);
-    let args = [x.into(), y.into(), (&out).into()];
-    let issued = x.runtime().submit(axpy(), &args, &[a.to_value()]);
-    issued.expect("the arguments fit the body");
-    out
-}
-
 fn scaled(x: &StoreHandle, by: f64) -> StoreHandle {
     sum(by - 1.0, x, x)
-}
-
-fn read(x: &StoreHandle) -> Result<Vec<f64>, Error> {
-    x.runtime().read(x, None)
 }
 
 #[test]

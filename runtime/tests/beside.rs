@@ -6,6 +6,7 @@ use sparsefuse_runtime::{
     Access, Config, Error, HostArgs, HostBody, HostTask, Privilege, Runtime, Shape, StoreHandle,
     TaskArg, View,
 };
+use sparsefuse_testing::stores::read;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -50,10 +51,6 @@ fn host(name: &str, reads: &[&StoreHandle], function: Arc<Function>) -> StoreHan
     let issued = runtime.submit_host(&HostBody::new(name, &args), &stores, task);
     issued.expect("the arguments fit the body");
     out
-}
-
-fn read(x: &StoreHandle) -> Result<Vec<f64>, Error> {
-    x.runtime().read(x, None)
 }
 
 /// Two functions that end only if both run at once.

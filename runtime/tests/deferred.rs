@@ -1,12 +1,12 @@
 //! Deferred results: their place in the window, their parts on ranks, and what fails in them.
 
-use sparsefuse_kernels::{DType, Element};
+use sparsefuse_kernels::DType;
 use sparsefuse_runtime::{
     Access, Config, Deferred, Error, HostBody, HostTask, Part, Privilege, Room, Runtime, Shape,
     StoreHandle, TaskKind, plan_rank, run_ranks,
 };
-use sparsefuse_testing::bodies::axpy;
 use sparsefuse_testing::small;
+use sparsefuse_testing::stores::{sum, vector};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -15,23 +15,9 @@ use std::time::Duration;
 /// How long a test waits for what should come at once, before it fails.
 const LONG: Duration = Duration::from_secs(60);
 
-fn vector(runtime: &Runtime, elements: Vec<f64>) -> StoreHandle {
-    let stored = runtime.store_from_vec(Shape::new(&[elements.len()]), elements);
-    stored.expect("the shape is that of the elements")
-}
-
 /// Elements of which every third one, more or less, is negative.
 fn mixed(n: usize) -> Vec<f64> {
     (0..n).map(|i| ((i * i) as f64 + 0.5).sin() + 0.4).collect()
-}
-
-/// `a x + y`.
-fn sum(a: f64, x: &StoreHandle, y: &StoreHandle) -> StoreHandle {
-    let out = x.runtime().new_store(x.shape(), DType::F64);
-    let args = [x.into(), y.into(), (&out).into()];
-    let issued = x.runtime().submit(axpy(), &args, &[a.to_value()]);
-    issued.expect("the arguments fit the body");
-    out
 }
 
 fn read(x: &StoreHandle) -> Vec<f64> {

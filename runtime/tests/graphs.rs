@@ -8,6 +8,7 @@ use sparsefuse_runtime::{
 };
 use sparsefuse_testing::bodies::copy;
 use sparsefuse_testing::small;
+use sparsefuse_testing::stores::read;
 use std::ops::Range;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -34,10 +35,6 @@ fn region(store: &StoreHandle, rows: Range<usize>, columns: Range<usize>) -> Arc
     let view = View::identity(store.shape()).slice(0, rows, 1);
     let view = view.and_then(|view| view.slice(1, columns, 1));
     Arc::new(view.expect("the box lies in the store"))
-}
-
-fn read(x: &StoreHandle) -> Result<Vec<f64>, Error> {
-    x.runtime().read(x, None)
 }
 
 fn add(by: f64) -> impl FnOnce(&mut HostArgs<'_>) -> Result<(), Error> + Send + 'static {

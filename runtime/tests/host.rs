@@ -6,7 +6,8 @@ use sparsefuse_runtime::{
     Shape, StoreHandle, TaskArg, TaskKind, View, plan_rank, run_ranks,
 };
 use sparsefuse_testing::bodies::{axpy, copy, dot, scale};
-use sparsefuse_testing::small;
+use sparsefuse_testing::stores::{ramp, vector};
+use sparsefuse_testing::{bits, small};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
@@ -61,16 +62,6 @@ fn reverse() -> HostTask {
     })
 }
 
-fn vector(runtime: &Runtime, elements: Vec<f64>) -> StoreHandle {
-    runtime
-        .store_from_vec(Shape::new(&[elements.len()]), elements)
-        .expect("the shape is that of the elements")
-}
-
-fn ramp(n: usize) -> Vec<f64> {
-    (0..n).map(|i| ((i as f64 + 1.0) * 0.3).sin()).collect()
-}
-
 /// Issues a kernel that writes a new store.
 fn kernel(
     body: &Arc<sparsefuse_runtime::Body>,
@@ -92,10 +83,6 @@ fn host(body: &HostBody, x: &StoreHandle, task: HostTask) -> StoreHandle {
     let issued = x.runtime().submit_host(body, &[x, &out], task);
     issued.expect("the arguments fit the body");
     out
-}
-
-fn bits(elements: &[f64]) -> Vec<u64> {
-    elements.iter().map(|x| x.to_bits()).collect()
 }
 
 /// z = running sums of (2 x + x reversed), reversed, plus x.
@@ -135,13 +122,13 @@ fn kernels_and_host_tasks_run_in_their_order_also_from_memory() {
             ..small()
         };
         let results = run_ranks(ranks, &config, |runtime| {
-            let x = vector(runtime, ramp(50));
+            let x = vector(runtime, ramp(50, 0.3));
             for round in 0..3 {
                 let z = chained(runtime, &x);
                 let counters = runtime.counters();
                 assert_eq!((counters.tasks, counters.windows), (5 * (round + 1), round));
                 let z = runtime.read::<f64>(&z, None).unwrap();
-                assert_eq!(bits(&z), bits(&expected(&ramp(50))), "{ranks} ranks");
+                assert_eq!(bits(&z), bits(&expected(&ramp(50, 0.3))), "{ranks} ranks");
             }
             let counters = runtime.counters();
             assert_eq!((counters.windows, counters.trace_hits), (3, 2));
@@ -188,7 +175,7 @@ fn what_is_written_in_place_waits_for_what_reads_it() {
 #[test]
 fn a_host_task_can_be_overtaken_by_what_does_not_depend_on_it() {
     let runtime = Runtime::new(small()).unwrap();
-    let x = vector(&runtime, ramp(50));
+    let x = vector(&runtime, ramp(50, 0.3));
     let double = |x: &StoreHandle| kernel(axpy(), x.shape(), &[x, x], &[1.0.to_value()]);
     let first = double(&x);
     let sums = host(&RUNNING_SUM, &first, running_sum((0, 1)));
@@ -213,7 +200,7 @@ fn a_host_task_can_be_overtaken_by_what_does_not_depend_on_it() {
 #[test]
 fn a_task_runs_where_it_says() {
     let seen = run_ranks(2, &small(), |runtime| {
-        let x = vector(runtime, ramp(50));
+        let x = vector(runtime, ramp(50, 0.3));
         let out = runtime.new_store(x.shape(), DType::F64);
         let launch = runtime.partition_at(&[0, 7, 50]).unwrap();
         let rank = runtime.rank();
@@ -230,7 +217,7 @@ fn a_task_runs_where_it_says() {
         );
         runtime.read::<f64>(&out, None).unwrap()[49]
     });
-    let sum = ramp(50).iter().fold(0.0, |sum, x| sum + x);
+    let sum = ramp(50, 0.3).iter().fold(0.0, |sum, x| sum + x);
     assert_eq!(seen.unwrap(), [sum, sum]);
 }
 
@@ -244,7 +231,7 @@ fn what_a_rank_holds_may_be_cut_unlike_the_task() {
             let cuts = cuts[ranks - 1].clone();
             let partition = runtime.partition_at(&cuts).unwrap();
             let own = cuts[runtime.rank()]..cuts[runtime.rank() + 1];
-            let part = ramp(50)[own.clone()].to_vec();
+            let part = ramp(50, 0.3)[own.clone()].to_vec();
             let x = runtime.store_of_rows(Shape::new(&[50]), partition, own.clone(), part);
             let x = x.unwrap();
             let out = runtime.new_store(Shape::new(&[rows]), DType::F64);
@@ -264,7 +251,7 @@ fn what_a_rank_holds_may_be_cut_unlike_the_task() {
             runtime.submit_host(&SUMS, &[&x, &out], sum).unwrap();
             runtime.read::<f64>(&out, None).unwrap()
         });
-        let sum = ramp(50).iter().fold(0.0, |sum, x| sum + x);
+        let sum = ramp(50, 0.3).iter().fold(0.0, |sum, x| sum + x);
         assert_eq!(sums.unwrap(), vec![vec![sum; rows]; ranks]);
     }
 }
@@ -275,7 +262,7 @@ fn a_function_asks_other_ranks_for_elements() {
     static REVERSED: LazyLock<HostBody> = LazyLock::new(|| body("reversed", Access::Rows));
     for last in [49, 50] {
         let outcomes = run_ranks(3, &small(), move |runtime| {
-            let x = vector(runtime, ramp(50));
+            let x = vector(runtime, ramp(50, 0.3));
             let y = runtime.new_store(Shape::new(&[50]), DType::F64);
             let reversed = task(move |args| {
                 let x = args.read::<f64>(0)?;
@@ -298,7 +285,7 @@ fn a_function_asks_other_ranks_for_elements() {
             match outcome {
                 Ok(found) => {
                     assert_eq!(last, 49);
-                    let expected: Vec<f64> = ramp(50).into_iter().rev().collect();
+                    let expected: Vec<f64> = ramp(50, 0.3).into_iter().rev().collect();
                     assert_eq!(bits(&found), bits(&expected));
                 }
                 Err(error) => {
@@ -315,7 +302,7 @@ fn a_function_asks_other_ranks_for_elements() {
 #[test]
 fn rows_by_other_cuts() {
     static MOVED: LazyLock<HostBody> = LazyLock::new(|| body("moved", Access::Held));
-    let elements = ramp(20);
+    let elements = ramp(20, 0.3);
     let all = [
         None,
         Some(vec![0, 4, 4, 10]),
@@ -331,7 +318,7 @@ fn rows_by_other_cuts() {
             };
             let (own, expected) = (&elements[rows(held)], elements[rows(wanted)].to_vec());
             let (own, held, wanted) = (own.to_vec(), held.clone(), wanted.clone());
-            let x = vector(runtime, ramp(50));
+            let x = vector(runtime, ramp(50, 0.3));
             let recut = task(move |args| {
                 args.write::<f64>(1)?.fill(0.0);
                 let found = args.recut(&own, 2, held.as_deref(), wanted.as_deref())?;
@@ -354,7 +341,7 @@ fn parts_end_where_they_are_told_to() {
         ..small()
     });
     let runtime = runtime.unwrap();
-    let x = vector(&runtime, ramp(10));
+    let x = vector(&runtime, ramp(10, 0.3));
     for ends in [&[10][..], &[0, 3, 3, 10], &[7, 10]] {
         let numbered = task(move |args| {
             let y = args.write::<f64>(1)?;
@@ -394,7 +381,7 @@ fn elements_are_divided_among_threads_in_whole_units() {
         };
         let runtime = Runtime::new(config).unwrap();
         for (n, unit) in [(50, 1), (50, 7), (2, 1), (5, 9), (0, 3)] {
-            let x = vector(&runtime, ramp(n));
+            let x = vector(&runtime, ramp(n, 0.3));
             let numbered = task(move |args| {
                 let y = args.write::<f64>(1)?;
                 args.in_parts(y, unit, |first, part| {
@@ -409,7 +396,7 @@ fn elements_are_divided_among_threads_in_whole_units() {
             assert_eq!(runtime.read::<f64>(&y, None).unwrap(), expected);
         }
         // Of several parts that fail, the first one tells.
-        let x = vector(&runtime, ramp(50));
+        let x = vector(&runtime, ramp(50, 0.3));
         let fails = task(|args| {
             let y = args.write::<f64>(1)?;
             args.in_parts(y, 1, |first, part| match first + part.len() {
@@ -446,7 +433,7 @@ fn a_function_that_fails_poisons_what_depends_on_it_on_all_ranks() {
         for failing in 0..ranks {
             for (panics, expected) in [(false, refused), (true, panicked)] {
                 let outcomes = run_ranks(ranks, &small(), |runtime| {
-                    let x = vector(runtime, ramp(50));
+                    let x = vector(runtime, ramp(50, 0.3));
                     let place = (runtime.rank(), runtime.ranks());
                     let good = running_sum(place);
                     let fails = task(move |args| match place.0 == failing {
@@ -472,7 +459,7 @@ fn a_function_that_fails_poisons_what_depends_on_it_on_all_ranks() {
                     // The ranks go on in step.
                     let z = chained(runtime, &x);
                     let z = runtime.read::<f64>(&z, None).unwrap();
-                    assert_eq!(bits(&z), bits(&self::expected(&ramp(50))));
+                    assert_eq!(bits(&z), bits(&self::expected(&ramp(50, 0.3))));
                 });
                 outcomes.unwrap();
             }
@@ -517,7 +504,7 @@ fn what_one_rank_cannot_begin_fails_on_all() {
 #[test]
 fn any_number_of_bytes_is_counted() {
     let runtime = Runtime::new(small()).unwrap();
-    let mut x = vector(&runtime, ramp(50));
+    let mut x = vector(&runtime, ramp(50, 0.3));
     for _ in 0..3 {
         let huge = HostTask {
             bytes: usize::MAX,
@@ -532,7 +519,7 @@ fn any_number_of_bytes_is_counted() {
 #[test]
 fn a_task_whose_input_has_failed_is_not_run() {
     let runtime = Runtime::new(small()).unwrap();
-    let x = vector(&runtime, ramp(50));
+    let x = vector(&runtime, ramp(50, 0.3));
     let fails = task(|_| Err(Error::argument("first", "luck", "none")));
     let failed = host(&RUNNING_SUM, &x, fails);
     let calls = Arc::new(AtomicUsize::new(0));
@@ -554,7 +541,7 @@ fn a_task_whose_input_has_failed_is_not_run() {
 #[test]
 fn a_function_that_calls_its_runtime_fails() {
     let runtime = Runtime::new(small()).unwrap();
-    let x = vector(&runtime, ramp(5));
+    let x = vector(&runtime, ramp(5, 0.3));
     let inner = runtime.clone();
     let y = host(
         &RUNNING_SUM,
@@ -573,7 +560,7 @@ fn a_function_that_calls_its_runtime_fails() {
 #[test]
 fn arguments_that_do_not_fit_are_refused() {
     let runtime = Runtime::new(small()).unwrap();
-    let x = vector(&runtime, ramp(5));
+    let x = vector(&runtime, ramp(5, 0.3));
     let new = |n| runtime.new_store(Shape::new(&[n]), DType::F64);
     let issue = |body: &HostBody, args: &[&StoreHandle], launch| {
         let task = HostTask {
@@ -645,7 +632,7 @@ fn a_host_task_has_its_own_line_in_explain_and_profile() {
         ..small()
     };
     let runtime = Runtime::new(config).unwrap();
-    let x = vector(&runtime, ramp(50));
+    let x = vector(&runtime, ramp(50, 0.3));
     let y = kernel(axpy(), x.shape(), &[&x, &x], &[1.0.to_value()]);
     let heavy = HostTask {
         bytes: 1000,
@@ -679,7 +666,7 @@ fn ranks_that_issue_different_host_tasks_are_told() {
         ..small()
     };
     let errors = run_ranks(2, &config, |runtime| {
-        let x = vector(runtime, ramp(50));
+        let x = vector(runtime, ramp(50, 0.3));
         let rank = runtime.rank();
         let y = match rank {
             0 => host(&REVERSE, &x, reverse()),
@@ -696,7 +683,7 @@ fn ranks_that_issue_different_host_tasks_are_told() {
 #[test]
 fn a_plan_counts_host_tasks_and_does_not_run_them() {
     let planned = plan_rank(1, 3, &small(), |runtime| {
-        let x = vector(runtime, ramp(50));
+        let x = vector(runtime, ramp(50, 0.3));
         let never = HostTask {
             bytes: 100,
             ..task(|_| panic!("a plan computes nothing"))
@@ -732,7 +719,7 @@ fn a_part_of_a_function_that_calls_its_runtime_fails() {
         ..Config::default()
     };
     let runtime = Runtime::new(config).unwrap();
-    let x = vector(&runtime, ramp(12));
+    let x = vector(&runtime, ramp(12, 0.3));
     let held = runtime.clone();
     let calls = task(move |args| {
         let y = args.write::<f64>(1)?;
@@ -746,7 +733,7 @@ fn a_part_of_a_function_that_calls_its_runtime_fails() {
     assert!(failed.contains("panicked"), "{failed}");
     // So does one that runs a window of another runtime, whose function calls the first one.
     let other = Runtime::new(Config::default()).unwrap();
-    let (of_other, first) = (vector(&other, ramp(3)), runtime.clone());
+    let (of_other, first) = (vector(&other, ramp(3, 0.3)), runtime.clone());
     let outer = task(move |args| {
         let first = first.clone();
         let inner = task(move |_| {

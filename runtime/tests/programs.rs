@@ -6,17 +6,8 @@ use sparsefuse_runtime::{
 };
 use sparsefuse_testing::bodies::{axpy, copy, dot, ratio, scale, spmv};
 use sparsefuse_testing::small;
+use sparsefuse_testing::stores::{ramp, vector};
 use std::sync::{Arc, Mutex};
-
-fn vector(runtime: &Runtime, elements: Vec<f64>) -> StoreHandle {
-    runtime
-        .store_from_vec(Shape::new(&[elements.len()]), elements)
-        .expect("the shape is that of the elements")
-}
-
-fn ramp(n: usize, seed: f64) -> Vec<f64> {
-    (0..n).map(|i| ((i as f64 + 1.0) * seed).sin()).collect()
-}
 
 /// Issues a task that writes one new store of the given shape.
 fn issue(body: &Arc<Body>, shape: Shape, args: &[&StoreHandle], params: &[Value]) -> StoreHandle {

@@ -7,6 +7,7 @@ use sparsefuse_runtime::{
     TaskArg, View, run_ranks,
 };
 use sparsefuse_testing::bodies::{copy, dot, spmv, sum};
+use sparsefuse_testing::stores::ramp;
 use sparsefuse_testing::{bits, everywhere, small};
 use std::panic::catch_unwind;
 use std::sync::{Arc, LazyLock};
@@ -30,10 +31,6 @@ fn rows(len: usize, width: usize, seed: usize, wide: usize) -> Rows {
         indices.into_iter().map(entry).collect()
     };
     (0..len).map(of_row).collect()
-}
-
-fn ramp(n: usize, seed: f64) -> Vec<f64> {
-    (0..n).map(|i| ((i as f64 + 1.0) * seed).sin()).collect()
 }
 
 /// What kernels make of rows and an `x`.

@@ -4,7 +4,7 @@ use crate::operator::{check_finite, check_rhs, check_square};
 use num_complex::Complex;
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::{DType, Field, Real};
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::Error;
 use sparsefuse_sparse::Csr;
 
 const OP: &str = "expm_multiply";
@@ -64,9 +64,7 @@ pub fn expm_multiply<T: Field>(a: &Csr<T>, b: &Vector<T>, t: f64) -> Result<Vect
         if !t.is_finite() {
             return Err(Error::argument(OP, "a finite time", t.to_string()));
         }
-        if b.len() != n {
-            return Err(Error::shape(OP, Shape::new(&[n]), Shape::new(&[b.len()])));
-        }
+        Error::check_shape(OP, &[n], &b.shape())?;
         check_rhs(OP, b)?;
         if n == 0 {
             return Ok(b.clone());

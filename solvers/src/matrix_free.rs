@@ -3,7 +3,7 @@
 use crate::operator::{LinearOperator, check_runtime};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::Error;
 use std::fmt;
 
 /// An operator that is a function, not a matrix.
@@ -124,16 +124,9 @@ fn image<T: Numeric>(
     x: &Vector<T>,
     [from, to]: [usize; 2],
 ) -> Result<Vector<T>, Error> {
-    let check = |len: usize, found: &Vector<T>| match found.len() == len {
-        true => Ok(()),
-        false => {
-            let (expected, found) = (Shape::new(&[len]), Shape::new(&[found.len()]));
-            Err(Error::shape(op, expected, found))
-        }
-    };
-    check(from, x)?;
+    Error::check_shape(op, &[from], &x.shape())?;
     let y = function(x)?;
     check_runtime(op, x, &y)?;
-    check(to, &y)?;
+    Error::check_shape(op, &[to], &y.shape())?;
     Ok(y)
 }

@@ -6,7 +6,7 @@ use crate::powers::{power_near_one, times_power};
 use crate::turns::{alone, norm_of};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
-use sparsefuse_runtime::{Error, Runtime, Shape};
+use sparsefuse_runtime::{Error, Runtime};
 
 /// A space of vectors that an operator maps to 0, by an orthonormal basis.
 ///
@@ -53,10 +53,7 @@ impl<T: Field> Nullspace<T> {
         };
         let mut basis: Vec<Vector<T>> = Vec::with_capacity(vectors.len());
         for (number, vector) in vectors.iter().enumerate() {
-            if vector.len() != first.len() {
-                let (expected, found) = (Shape::new(&[first.len()]), Shape::new(&[vector.len()]));
-                return Err(Error::shape("nullspace", expected, found));
-            }
+            Error::check_shape("nullspace", &first.shape(), &vector.shape())?;
             // Of numbers whose squares leave the range of their type, none would be seen.
             let size = vector.norm_inf().get()?.to_f64();
             let mut q = times_power(vector, -power_near_one::<T>(size));

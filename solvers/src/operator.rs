@@ -3,7 +3,7 @@
 use crate::nullspace::Nullspace;
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::{Element, Field, Real};
-use sparsefuse_runtime::{Error, Runtime, Shape};
+use sparsefuse_runtime::{Error, Runtime};
 use sparsefuse_sparse::{Asymmetry, Bsr, Coo, Csc, Csr, Dia};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -213,44 +213,9 @@ impl<T: Field> LinearOperator<T> for Csc<T> {
     }
 }
 
-/// A matrix in coordinates, by way of its rows, which the first product makes and keeps.
-impl<T: Field> LinearOperator<T> for Coo<T> {
-    fn shape(&self) -> (usize, usize) {
-        Self::shape(self)
-    }
-
-    fn apply(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.try_matvec(x)
-    }
-
-    fn apply_adjoint(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.to_csr()?.apply_adjoint(x)
-    }
-
-    fn is_repeatable(&self) -> bool {
-        true
-    }
-
-    fn largest_entry(&self) -> Result<Option<f64>, Error> {
-        self.to_csr()?.largest_entry()
-    }
-
-    fn precise_residual(&self, b: &Vector<T>, x: &Vector<T>) -> Result<Option<Vector<T>>, Error> {
-        self.to_csr()?.precise_residual(b, x).map(Some)
-    }
-
-    fn asymmetry(&self) -> Result<Option<Asymmetry>, Error> {
-        self.to_csr()?.asymmetry()
-    }
-
-    fn runtime(&self) -> Option<&Runtime> {
-        Some(self.values().runtime())
-    }
-}
-
-/// Formats whose row format is made over the same values, at the first product, and kept.
-macro_rules! over_values {
-    ($($matrix:ident)*) => {$(
+/// Formats whose row format is made at the first product and kept, and the bytes of a product.
+macro_rules! by_way_of_rows {
+    ($($matrix:ident: $bytes:expr;)*) => {$(
         /// By way of the matrix's rows, which the first product makes and keeps.
         impl<T: Field> LinearOperator<T> for $matrix<T> {
             fn shape(&self) -> (usize, usize) {
@@ -266,7 +231,7 @@ macro_rules! over_values {
             }
 
             fn bytes(&self) -> Option<usize> {
-                self.bytes_of_product()
+                $bytes(self)
             }
 
             fn is_repeatable(&self) -> bool {
@@ -296,7 +261,11 @@ macro_rules! over_values {
     )*};
 }
 
-over_values!(Dia Bsr);
+by_way_of_rows! {
+    Coo: |_: &Self| None;
+    Dia: Self::bytes_of_product;
+    Bsr: Self::bytes_of_product;
+}
 
 /// A dense matrix; its adjoint is a view.
 ///
@@ -413,10 +382,7 @@ pointers!(&L Box<L> Rc<L> Arc<L>);
 
 /// Whether a vector has this many elements.
 pub(crate) fn check_len<T: Field>(op: &'static str, n: usize, x: &Vector<T>) -> Result<(), Error> {
-    if x.len() == n {
-        return Ok(());
-    }
-    Err(Error::shape(op, Shape::new(&[n]), Shape::new(&[x.len()])))
+    Error::check_shape(op, &[n], &x.shape())
 }
 
 /// Refuses what belongs to another runtime than this one, where that is known; `expected` says what
@@ -457,11 +423,7 @@ pub(crate) fn check_rhs<T: Field>(op: &'static str, b: &Vector<T>) -> Result<(),
 /// Whether the operator maps vectors to vectors of the same length.
 pub(crate) fn check_square<T>(op: &'static str, a: &dyn LinearOperator<T>) -> Result<(), Error> {
     let (n_rows, n_cols) = a.shape();
-    if n_rows == n_cols {
-        return Ok(());
-    }
-    let expected = Shape::new(&[n_rows, n_rows]);
-    Err(Error::shape(op, expected, Shape::new(&[n_rows, n_cols])))
+    Error::check_shape(op, &[n_rows, n_rows], &[n_rows, n_cols])
 }
 
 /// Whether an image belongs to the runtime of its vector, without which nothing can be computed of

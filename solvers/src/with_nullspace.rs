@@ -9,7 +9,7 @@ use crate::operator::LinearOperator;
 use crate::powers::times_power;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
-use sparsefuse_runtime::{Error, Runtime, Shape};
+use sparsefuse_runtime::{Error, Runtime};
 use sparsefuse_sparse::Asymmetry;
 use std::fmt;
 
@@ -32,11 +32,7 @@ impl<'a, T: Field> WithNullspace<'a, T> {
     /// If it does not, or the shapes do not fit.
     pub fn new(a: &'a dyn LinearOperator<T>, nullspace: Nullspace<T>) -> Result<Self, Error> {
         let n = nullspace.basis()[0].len();
-        if a.shape() != (n, n) {
-            let (n_rows, n_cols) = a.shape();
-            let found = Shape::new(&[n_rows, n_cols]);
-            return Err(Error::shape("nullspace", Shape::new(&[n, n]), found));
-        }
+        Error::check_shape("nullspace", &[n, n], &<[usize; 2]>::from(a.shape()))?;
         let probe = nullspace.basis()[0]
             .runtime()
             .enter(|| Vector::random_normal([n], 1));

@@ -71,22 +71,8 @@ pub(super) struct SolveArguments {
     /// The limit of iterations [default: ten times the rows, at most 10000]
     #[arg(long, value_name = "N", value_parser = iterations, allow_negative_numbers = true)]
     pub(super) max_iter: Option<usize>,
-    /// Threads of each rank [default: all cores, divided among the ranks on them]
-    #[arg(long, value_name = "N", value_parser = workers, allow_negative_numbers = true)]
-    pub(super) threads: Option<usize>,
-    /// Where kernels run besides the processors: none, cuda, cuda:1, ... (a GPU, in builds with the
-    /// feature `cuda`) or emulated; the bits of the result are the same [default: none]
-    #[arg(long, value_name = "DEVICE", value_parser = device)]
-    pub(super) device: Option<DeviceKind>,
-    /// Ranks inside each process; the solution has the same bits for every number
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "1",
-        value_parser = workers,
-        allow_negative_numbers = true
-    )]
-    pub(super) ranks: usize,
+    #[command(flatten)]
+    pub(super) machine: Machine,
     /// The precision; files with complex values are solved in complex numbers of this precision
     #[arg(long, value_enum, default_value_t = Precision::F64)]
     pub(super) dtype: Precision,
@@ -192,6 +178,20 @@ pub(super) struct EigsArguments {
     /// The most restarts [default: ten times the rows, at most 10000]
     #[arg(long, value_name = "N", value_parser = iterations, allow_negative_numbers = true)]
     pub(super) max_iter: Option<usize>,
+    #[command(flatten)]
+    pub(super) machine: Machine,
+    /// Write the eigenvectors as the columns of a Matrix Market file (compressed if the name ends
+    /// in .gz)
+    #[arg(long, value_name = "FILE.mtx")]
+    pub(super) out: Option<PathBuf>,
+    /// Print one JSON object instead of the report
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+// What a program runs on. (Documentation would be that of the commands.)
+#[derive(Debug, Args)]
+pub(super) struct Machine {
     /// Threads of each rank [default: all cores, divided among the ranks on them]
     #[arg(long, value_name = "N", value_parser = workers, allow_negative_numbers = true)]
     pub(super) threads: Option<usize>,
@@ -199,7 +199,7 @@ pub(super) struct EigsArguments {
     /// feature `cuda`) or emulated; the bits of the result are the same [default: none]
     #[arg(long, value_name = "DEVICE", value_parser = device)]
     pub(super) device: Option<DeviceKind>,
-    /// Ranks inside each process; the eigenvalues have the same bits for every number
+    /// Ranks inside each process; the result has the same bits for every number
     #[arg(
         long,
         value_name = "N",
@@ -208,13 +208,6 @@ pub(super) struct EigsArguments {
         allow_negative_numbers = true
     )]
     pub(super) ranks: usize,
-    /// Write the eigenvectors as the columns of a Matrix Market file (compressed if the name ends
-    /// in .gz)
-    #[arg(long, value_name = "FILE.mtx")]
-    pub(super) out: Option<PathBuf>,
-    /// Print one JSON object instead of the report
-    #[arg(long)]
-    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -532,7 +525,7 @@ impl SolveArguments {
 
     /// The settings of the runtime: those of the environment, then those of the arguments.
     pub(super) fn config(&self) -> Result<Config, Failure> {
-        let mut config = settings((self.threads, self.device), self.ranks)?;
+        let mut config = self.machine.settings()?;
         config.fusion &= !self.no_fusion;
         config.profile = self.profile.is_some();
         Ok(config)
@@ -542,30 +535,28 @@ impl SolveArguments {
 impl EigsArguments {
     /// The settings of the runtime.
     pub(super) fn config(&self) -> Result<Config, Failure> {
-        settings((self.threads, self.device), self.ranks)
+        self.machine.settings()
     }
 }
 
-/// The settings of the environment, with these threads, and this device, for each of this many
-/// ranks.
-fn settings(
-    (threads, device): (Option<usize>, Option<DeviceKind>),
-    ranks: usize,
-) -> Result<Config, Failure> {
-    let mut config = Config::from_env()?;
-    config.device = device.unwrap_or(config.device);
-    let share = (config.threads / ranks).max(1);
-    config.threads = threads.unwrap_or(share);
-    let threads = config.threads.saturating_mul(ranks);
-    if threads > MOST_THREADS {
-        let expected = format!("at most {MOST_THREADS} threads in all");
-        return Err(Failure::input(
-            "--threads times --ranks",
-            expected,
-            threads.to_string(),
-        ));
+impl Machine {
+    /// The settings of the environment, with these threads, and this device, for each rank.
+    fn settings(&self) -> Result<Config, Failure> {
+        let mut config = Config::from_env()?;
+        config.device = self.device.unwrap_or(config.device);
+        let share = (config.threads / self.ranks).max(1);
+        config.threads = self.threads.unwrap_or(share);
+        let threads = config.threads.saturating_mul(self.ranks);
+        if threads > MOST_THREADS {
+            let expected = format!("at most {MOST_THREADS} threads in all");
+            return Err(Failure::input(
+                "--threads times --ranks",
+                expected,
+                threads.to_string(),
+            ));
+        }
+        Ok(config)
     }
-    Ok(config)
 }
 
 /// The sides of a grid.

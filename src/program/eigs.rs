@@ -27,7 +27,7 @@ use std::time::Instant;
 
 /// Finds eigenvalues, and reports.
 pub(super) fn run(arguments: &EigsArguments, together: &Together) -> Result<Status, Failure> {
-    let first_rank = together.processes.number() * arguments.ranks;
+    let first_rank = together.processes.number() * arguments.machine.ranks;
     let checked = check(arguments, together);
     let (config, is_complex) = together.agree(first_rank, checked)?;
     let find = match is_complex {
@@ -108,10 +108,10 @@ fn find<T: Field + Add<Output = T>>(
     config: Config,
     together: &Together,
 ) -> Result<Status, Failure> {
-    let first_rank = together.processes.number() * arguments.ranks;
-    let ranks = arguments.ranks * together.processes.count();
+    let first_rank = together.processes.number() * arguments.machine.ranks;
+    let ranks = arguments.machine.ranks * together.processes.count();
     let on_rank = |_: &_| on_rank::<T>(arguments, ranks, config.threads);
-    let runs = together.run_ranks(arguments.ranks, &config, on_rank)?;
+    let runs = together.run_ranks(arguments.machine.ranks, &config, on_rank)?;
     let (report, vectors) = &runs[0];
     let shown = match together.is_first() {
         true => show(report, vectors.as_ref()),
@@ -325,7 +325,7 @@ fn check_basis<T: Field>(
         Some(_) => 2 * n * k as u128 * dtype.size() as u128,
         None => 0,
     };
-    let processes = (ranks / arguments.ranks.max(1)).max(1);
+    let processes = (ranks / arguments.machine.ranks.max(1)).max(1);
     memory::check_that(
         &format!("a basis of {ncv} vectors (--ncv, or two for each of --k)"),
         &arguments.source.to_string(),

@@ -178,7 +178,7 @@ fn dashed(y: i32, canvas: &mut Canvas) -> Result<(), Infallible> {
     Ok(())
 }
 
-/// Coloured pixels, row by row.
+/// Colored pixels, row by row.
 struct Canvas {
     pixels: Vec<u8>,
 }

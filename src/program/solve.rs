@@ -34,7 +34,7 @@ use std::time::Instant;
 /// Solves, and reports.
 pub(super) fn run(arguments: &SolveArguments, together: &Together) -> Result<Status, Failure> {
     let begin = Instant::now();
-    let first_rank = together.processes.number() * arguments.ranks;
+    let first_rank = together.processes.number() * arguments.machine.ranks;
     let checked = check(arguments, together);
     let (config, is_complex) = together.agree(first_rank, checked)?;
     let solve = match (arguments.dtype, is_complex) {
@@ -105,13 +105,13 @@ fn solve<T: Field + Add<Output = T>>(
     begin: Instant,
     together: &Together,
 ) -> Result<Status, Failure> {
-    let first_rank = together.processes.number() * arguments.ranks;
+    let first_rank = together.processes.number() * arguments.machine.ranks;
     let progress = together.is_first().then(|| {
         let source = arguments.source.to_string();
         Progress::start(&source, arguments.rtol(), arguments.atol)
     });
     let progress = Mutex::new(progress.flatten());
-    let runs = together.run_ranks(arguments.ranks, config, |runtime| {
+    let runs = together.run_ranks(arguments.machine.ranks, config, |runtime| {
         // A panic could leave nothing half done.
         let progress = progress
             .lock()
@@ -147,7 +147,7 @@ fn report<T: Field>(
         chosen: run.chosen,
         tried: run.tried,
         dtype: T::DTYPE,
-        ranks: together.processes.count() * arguments.ranks,
+        ranks: together.processes.count() * arguments.machine.ranks,
         threads: config.threads,
         solution_hash: hash,
         totals: run.totals,

@@ -1,9 +1,9 @@
 //! What the tests of the crates from `runtime` to `sparsefuse` share.
 //!
 //! [`everywhere()`] runs a program in the settings that must not change a bit of what it returns,
-//! [`bodies`] has the tasks of which small programs on the runtime are made, [`matrices`] finds
-//! the real matrices beside the checkout, and [`device_toolchain`] the compiler of the emulated
-//! device.
+//! [`bodies`] and [`stores`] have the tasks and vectors of small programs on the runtime,
+//! [`matrices`] finds the real matrices beside the checkout, and [`device_toolchain`] the compiler
+//! of the emulated device.
 //!
 //! A development dependency only: what users build does not have this crate. Unit tests of
 //! `runtime` and `kernels` cannot use it, since it is linked with a second copy of these crates,
@@ -13,6 +13,7 @@ pub mod bodies;
 mod device;
 mod everywhere;
 mod folder;
+pub mod stores;
 
 pub use device::device_toolchain;
 pub use everywhere::{everywhere, everywhere_with, small};

@@ -182,66 +182,6 @@ fn generalised_minimal_residuals() {
     }
 }
 
-/// Published: 2 of 3.
-#[test]
-fn jacobi_on_a_dense_matrix() {
-    check(1, 1, 0, |iterations| {
-        let n = 23;
-        let a = Array::<f64, 2>::random_uniform([n, n], 1) + Array::<f64, 2>::eye(n) * 30.0;
-        let b = Vector::<f64>::random_uniform([n], 2);
-        let diagonal = (&a * Array::<f64, 2>::eye(n)).sum_axis(1);
-        let mut x = Vector::<f64>::zeros([n]);
-        for _ in 0..iterations {
-            x += (&b - a.matvec(&x)) / &diagonal;
-            x.runtime().flush();
-        }
-        assert!((&b - a.matvec(&x)).norm2().get().unwrap().is_finite());
-    });
-}
-
-/// Prices of European calls and puts as one writes the formula, one operation at a time.
-fn black_scholes(
-    spot: &Vector<f64>,
-    strike: &Vector<f64>,
-    years: &Vector<f64>,
-) -> [Vector<f64>; 2] {
-    let (rate, volatility) = (0.02, 0.3);
-    let cumulative = |x: &Vector<f64>| ((x * std::f64::consts::FRAC_1_SQRT_2).erf() + 1.0) * 0.5;
-    let spread = years.sqrt() * volatility;
-    let d1 = ((spot / strike).ln() + years * rate + spread.square() * 0.5) / &spread;
-    let d2 = &d1 - &spread;
-    let discounted = strike * (-(years * rate)).exp();
-    let call = spot * cumulative(&d1) - &discounted * cumulative(&d2);
-    let put = &discounted * cumulative(&-&d2) - spot * cumulative(&-&d1);
-    [call, put]
-}
-
-/// Published: 1 of 67.
-#[test]
-fn prices_of_options() {
-    for ranks in [1, 2, 3, 5] {
-        let counts = run_ranks(ranks, &small(), |runtime| {
-            let uniform =
-                |seed, low, high| Vector::<f64>::random_uniform([97], seed) * (high - low) + low;
-            let spot = uniform(1, 10.0, 50.0);
-            let (strike, years) = (uniform(2, 10.0, 50.0), uniform(3, 1.0, 2.0));
-            runtime.flush();
-            let before = runtime.counters();
-            let [call, put] = black_scholes(&spot, &strike, &years);
-            runtime.flush();
-            let counts = difference(runtime.counters(), before);
-            // Parity: a call less a put is the spot less the discounted strike.
-            let parity = call - put - (&spot - &strike * (years * -0.02).exp());
-            assert!(parity.norm_inf().get().unwrap() < 1e-12);
-            (counts.tasks, counts.fused_tasks)
-        });
-        for (tasks, fused_tasks) in counts.unwrap() {
-            assert!(tasks >= 30, "{tasks} tasks");
-            assert_eq!(fused_tasks, 1, "of {tasks} tasks on {ranks} ranks");
-        }
-    }
-}
-
 /// The matrix once, and of vectors what the textbook names, each in the memory of what it replaces.
 #[test]
 fn memory_of_krylov_methods() {

@@ -1,11 +1,11 @@
 //! Checkpoints of the program: a solve that is cut short, or killed, ends with the bits of one that
 //! was not, on any number of ranks and threads; files that do not belong to it are refused.
 
-use super::json_with;
+use super::{json_with, scratch};
 use serde_json::Value;
 use sparsefuse::prelude::*;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -25,10 +25,6 @@ fn run(line: &str) -> Output {
 
 fn json(line: &str) -> Value {
     json_with(&[("SPARSEFUSE_CUT", "1")], line)
-}
-
-fn scratch(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
 /// Cuts a solve short with each of some settings, and goes on with each of the others: the end must

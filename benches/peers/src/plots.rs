@@ -12,8 +12,8 @@ use std::path::Path;
 type Canvas<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-/// Colours that are told apart by most eyes (Okabe and Ito), and five more.
-const COLOURS: [RGBColor; 11] = [
+/// Colors that are told apart by most eyes (Okabe and Ito), and five more.
+const COLORS: [RGBColor; 11] = [
     RGBColor(213, 94, 0),
     RGBColor(0, 114, 178),
     RGBColor(0, 158, 115),
@@ -137,7 +137,7 @@ fn curves(panel: &Canvas<'_>, caption: &str, groups: &[&Group]) -> Outcome {
         .axis_desc_style(("sans-serif", 17))
         .light_line_style(WHITE)
         .draw()?;
-    for (competitor, colour) in competitors::ALL.iter().zip(COLOURS.iter().cycle()) {
+    for (competitor, color) in competitors::ALL.iter().zip(COLORS.iter().cycle()) {
         if !groups
             .iter()
             .any(|group| group.find(competitor.name).is_some())
@@ -154,14 +154,14 @@ fn curves(panel: &Canvas<'_>, caption: &str, groups: &[&Group]) -> Outcome {
             })
             .collect();
         let width = if competitor.is_ours() { 4 } else { 2 };
-        let style = colour.stroke_width(width);
+        let style = color.stroke_width(width);
         chart
             .draw_series(LineSeries::new(points.clone(), style))?
             .label(competitor.name)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], style));
         let dots = points
             .into_iter()
-            .map(|point| Circle::new(point, width + 1, colour.filled()));
+            .map(|point| Circle::new(point, width + 1, color.filled()));
         chart.draw_series(dots)?;
     }
     chart
@@ -216,14 +216,14 @@ fn shares(path: &Path, groups: &[Group]) -> Outcome {
         let name = format!("{}, {}", group.work.name(), report::cores(group.threads));
         canvas.draw(&Text::new(name, (20, y + 7), font(16)))?;
         let rival = group.fastest(|timed| !competitors::is_ours(timed.name));
-        let bars = [(Some(ours), COLOURS[0], 0), (rival, COLOURS[1], 15)];
-        for (timed, colour, below) in bars {
+        let bars = [(Some(ours), COLORS[0], 0), (rival, COLORS[1], 15)];
+        for (timed, color, below) in bars {
             let Some((timed, bytes)) = timed.and_then(|timed| Some((timed, timed.bytes?))) else {
                 continue;
             };
             let share = bytes as f64 / timed.median() / group.bandwidth();
             let corners = [(LEFT, y + below + 2), (place(share), y + below + 15)];
-            canvas.draw(&Rectangle::new(corners, colour.filled()))?;
+            canvas.draw(&Rectangle::new(corners, color.filled()))?;
             let label = format!("{:.0} % {}", 100.0 * share, timed.name);
             canvas.draw(&Text::new(label, (place(share) + 5, y + below), font(14)))?;
         }

@@ -2,13 +2,15 @@
 
 use super::{Ends, transform};
 use crate::array::Array;
-use crate::operand::expect;
+use crate::twins::twins;
 use crate::views::check_axes;
 use rustfft::FftDirection;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
 
-impl<T: Field> Array<T, 2> {
+twins! {
+    @ "If the matrix has no element.";
+    [T: Field] Array<T, 2>;
     /// The transform along both axes: NumPy's `fft.fft2`.
     ///
     /// ```
@@ -20,47 +22,16 @@ impl<T: Field> Array<T, 2> {
     /// assert_eq!(y.ifft2().re().to_vec()?, [1.0; 8]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the matrix has no element; [`Array::try_fft2`] returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn fft2(&self) -> Array<T::Complex, 2> {
-        expect(self.try_fft2())
-    }
-
-    /// As [`Array::fft2`].
-    ///
-    /// # Errors
-    ///
-    /// If the matrix has no element.
-    pub fn try_fft2(&self) -> Result<Array<T::Complex, 2>, Error> {
-        along_all("fft2", self, FftDirection::Forward)
-    }
+    fft2 try_fft2(&self) -> Array<T::Complex, 2> { along_all("fft2", self, FftDirection::Forward) }
 
     /// The inverse of [`Array::fft2`]: NumPy's `fft.ifft2`.
-    ///
-    /// # Panics
-    ///
-    /// If the matrix has no element; [`Array::try_ifft2`] returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn ifft2(&self) -> Array<T::Complex, 2> {
-        expect(self.try_ifft2())
-    }
-
-    /// As [`Array::ifft2`].
-    ///
-    /// # Errors
-    ///
-    /// If the matrix has no element.
-    pub fn try_ifft2(&self) -> Result<Array<T::Complex, 2>, Error> {
+    ifft2 try_ifft2(&self) -> Array<T::Complex, 2> {
         along_all("ifft2", self, FftDirection::Inverse)
     }
 }
 
-impl<T: Field, const D: usize> Array<T, D> {
+twins! {
+    [T: Field, const D: usize] Array<T, D>;
     /// The transform along all axes: NumPy's `fft.fftn`. One task for each axis.
     ///
     /// ```
@@ -72,65 +43,21 @@ impl<T: Field, const D: usize> Array<T, D> {
     /// assert_eq!(y.ifftn().re().to_vec()?, [1.0; 16]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the array has no element; [`Array::try_fftn`] returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn fftn(&self) -> Array<T::Complex, D> {
-        expect(self.try_fftn())
-    }
-
-    /// As [`Array::fftn`].
-    ///
-    /// # Errors
-    ///
-    /// If the array has no element.
-    pub fn try_fftn(&self) -> Result<Array<T::Complex, D>, Error> {
-        along_all("fftn", self, FftDirection::Forward)
-    }
+    @ "If the array has no element."
+    fftn try_fftn(&self) -> Array<T::Complex, D> { along_all("fftn", self, FftDirection::Forward) }
 
     /// The inverse of [`Array::fftn`]: NumPy's `fft.ifftn`.
-    ///
-    /// # Panics
-    ///
-    /// If the array has no element; [`Array::try_ifftn`] returns the error.
-    #[must_use]
-    #[track_caller]
-    pub fn ifftn(&self) -> Array<T::Complex, D> {
-        expect(self.try_ifftn())
-    }
-
-    /// As [`Array::ifftn`].
-    ///
-    /// # Errors
-    ///
-    /// If the array has no element.
-    pub fn try_ifftn(&self) -> Result<Array<T::Complex, D>, Error> {
+    @ "If the array has no element."
+    ifftn try_ifftn(&self) -> Array<T::Complex, D> {
         along_all("ifftn", self, FftDirection::Inverse)
     }
 
     /// The real numbers, `n` along the last axis, whose transform [`Array::rfftn`] gives: NumPy's
     /// `fft.irfftn`, and `fft.irfft2` of a matrix. The inverse along the other axes, and then
     /// [`Array::irfft_axis`] along the last one.
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Array::try_irfftn`] returns.
     #[doc(alias = "irfft2")]
-    #[must_use]
-    #[track_caller]
-    pub fn irfftn(&self, n: usize) -> Array<T::Real, D> {
-        expect(self.try_irfftn(n))
-    }
-
-    /// As [`Array::irfftn`].
-    ///
-    /// # Errors
-    ///
-    /// If the array has no element, or fewer than `n / 2 + 1` along the last axis.
-    pub fn try_irfftn(&self, n: usize) -> Result<Array<T::Real, D>, Error> {
+    @ "If the array has no element, or fewer than `n / 2 + 1` along the last axis."
+    irfftn try_irfftn(&self, n: usize) -> Array<T::Real, D> {
         const OP: &str = "irfftn";
         let last = last_axis::<D>(OP)?;
         let mut spectrum: Array<T::Complex, D> = self.try_cast()?;
@@ -141,7 +68,8 @@ impl<T: Field, const D: usize> Array<T, D> {
     }
 }
 
-impl<T: Real, const D: usize> Array<T, D> {
+twins! {
+    [T: Real, const D: usize] Array<T, D>;
     /// The transform along all axes of real numbers, of which the last axis has the first
     /// `n / 2 + 1` elements, from which the others follow: NumPy's `fft.rfftn`, and `fft.rfft2` of
     /// a matrix. [`Array::rfft_axis`] along the last axis, and then the transform along the others.
@@ -155,23 +83,9 @@ impl<T: Real, const D: usize> Array<T, D> {
     /// assert_eq!(half.irfftn(4).to_vec()?, [1.0; 8]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the array has no element; [`Array::try_rfftn`] returns the error.
     #[doc(alias = "rfft2")]
-    #[must_use]
-    #[track_caller]
-    pub fn rfftn(&self) -> Array<T::Complex, D> {
-        expect(self.try_rfftn())
-    }
-
-    /// As [`Array::rfftn`].
-    ///
-    /// # Errors
-    ///
-    /// If the array has no element.
-    pub fn try_rfftn(&self) -> Result<Array<T::Complex, D>, Error> {
+    @ "If the array has no element."
+    rfftn try_rfftn(&self) -> Array<T::Complex, D> {
         const OP: &str = "rfftn";
         let last = last_axis::<D>(OP)?;
         let n = self.shape()[last];

@@ -3,12 +3,14 @@
 use super::Ends;
 use crate::array::Vector;
 use crate::convolve::Overlap;
-use crate::operand::{expect, named};
+use crate::operand::named;
+use crate::twins::twins;
 use rustfft::FftDirection::{Forward, Inverse};
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
 
-impl<T: Field> Vector<T> {
+twins! {
+    [T: Field] Vector<T>;
     /// As [`Vector::convolve`], by transforms of both, their product, and the transform back:
     /// SciPy's `signal.fftconvolve`, whose "same" has the length of the first vector, and not of
     /// the longer one.
@@ -26,24 +28,10 @@ impl<T: Field> Vector<T> {
     /// assert!((made - sums).norm_inf().get()? < 1e-12);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Vector::try_fft_convolve`] returns.
     #[doc(alias = "fftconvolve")]
-    #[must_use]
-    #[track_caller]
-    pub fn fft_convolve(&self, other: &Self, overlap: Overlap) -> Self {
-        expect(self.try_fft_convolve(other, overlap))
-    }
-
-    /// As [`Vector::fft_convolve`].
-    ///
-    /// # Errors
-    ///
-    /// If a vector has no element, memory cannot hold the transforms, or the vectors belong to two
-    /// runtimes.
-    pub fn try_fft_convolve(&self, other: &Self, overlap: Overlap) -> Result<Self, Error> {
+    @ "If a vector has no element, memory cannot hold the transforms, or the vectors belong to two \
+        runtimes."
+    fft_convolve try_fft_convolve(&self, other: &Self, overlap: Overlap) -> Self {
         const OP: &str = "fft_convolve";
         let wanted = overlap.wanted(OP, self.len(), other.len())?;
         let n = (self.len() + other.len() - 1).next_power_of_two();

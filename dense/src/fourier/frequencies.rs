@@ -1,11 +1,14 @@
 //! The frequencies of a transform, and the order in which it has them.
 
 use crate::array::{Array, Vector};
-use crate::operand::{expect, named};
+use crate::operand::named;
+use crate::twins::twins;
 use sparsefuse_kernels::{Element, Real};
 use sparsefuse_runtime::Error;
 
-impl<T: Element, const D: usize> Array<T, D> {
+twins! {
+    @ "As all functions of one value: see the [rules](crate#rules).";
+    [T: Element, const D: usize] Array<T, D>;
     /// The array with frequency 0 in the middle of each axis, and not at its beginning: NumPy's
     /// `fft.fftshift`. Along one axis alone it is [`Array::roll`] by half its length. Three tasks
     /// for each axis.
@@ -18,45 +21,13 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// assert_eq!(x.fftshift().ifftshift().to_vec()?, [0, 1, 2, 3, 4]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Array::try_fftshift`] returns.
-    #[must_use]
-    #[track_caller]
-    pub fn fftshift(&self) -> Self {
-        expect(self.try_fftshift())
-    }
-
-    /// As [`Array::fftshift`].
-    ///
-    /// # Errors
-    ///
-    /// As all functions of one value: see the [rules](crate#rules).
-    pub fn try_fftshift(&self) -> Result<Self, Error> {
-        named("fftshift", || self.rolled(|half| half))
-    }
+    fftshift try_fftshift(&self) -> Self { self.rolled(|half| half) }
 
     /// The inverse of [`Array::fftshift`]: NumPy's `fft.ifftshift`.
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Array::try_ifftshift`] returns.
-    #[must_use]
-    #[track_caller]
-    pub fn ifftshift(&self) -> Self {
-        expect(self.try_ifftshift())
-    }
+    ifftshift try_ifftshift(&self) -> Self { self.rolled(|half| -half) }
+}
 
-    /// As [`Array::ifftshift`].
-    ///
-    /// # Errors
-    ///
-    /// As all functions of one value: see the [rules](crate#rules).
-    pub fn try_ifftshift(&self) -> Result<Self, Error> {
-        named("ifftshift", || self.rolled(|half| -half))
-    }
-
+impl<T: Element, const D: usize> Array<T, D> {
     /// The array moved along each axis as far as half its length says.
     fn rolled(&self, places: impl Fn(isize) -> isize) -> Result<Self, Error> {
         let shape = self.shape();
@@ -66,7 +37,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     }
 }
 
-impl<T: Real> Vector<T> {
+twins! {
+    [T: Real] Vector<T>;
     /// The frequencies of the elements of a transform of `n` elements that lie `spacing` apart, in
     /// cycles per unit of the spacing: those from 0 up, and then the negative ones. NumPy's
     /// `fft.fftfreq`. Few tasks, which fuse.
@@ -79,22 +51,8 @@ impl<T: Real> Vector<T> {
     /// assert_eq!(Vector::<f64>::rfftfreq(5, 0.1).to_vec()?, [0.0, 2.0, 4.0]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Vector::try_fftfreq`] returns.
-    #[must_use]
-    #[track_caller]
-    pub fn fftfreq(n: usize, spacing: f64) -> Self {
-        expect(Self::try_fftfreq(n, spacing))
-    }
-
-    /// As [`Vector::fftfreq`].
-    ///
-    /// # Errors
-    ///
-    /// If `n` or the spacing is 0, or memory cannot hold as many elements.
-    pub fn try_fftfreq(n: usize, spacing: f64) -> Result<Self, Error> {
+    @ "If `n` or the spacing is 0, or memory cannot hold as many elements."
+    fftfreq try_fftfreq(n: usize, spacing: f64) -> Self {
         const OP: &str = "fftfreq";
         let step = step(OP, n, spacing)?;
         named(OP, || {
@@ -108,22 +66,8 @@ impl<T: Real> Vector<T> {
     /// The frequencies of the elements of a transform of `n` real numbers that lie `spacing` apart,
     /// as [`Array::rfft_axis`] gives them. NumPy's `fft.rfftfreq`; otherwise as
     /// [`Vector::fftfreq`].
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Vector::try_rfftfreq`] returns.
-    #[must_use]
-    #[track_caller]
-    pub fn rfftfreq(n: usize, spacing: f64) -> Self {
-        expect(Self::try_rfftfreq(n, spacing))
-    }
-
-    /// As [`Vector::rfftfreq`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Vector::try_fftfreq`].
-    pub fn try_rfftfreq(n: usize, spacing: f64) -> Result<Self, Error> {
+    @ "As [`Vector::try_fftfreq`]."
+    rfftfreq try_rfftfreq(n: usize, spacing: f64) -> Self {
         const OP: &str = "rfftfreq";
         let step = step(OP, n, spacing)?;
         named(OP, || {

@@ -19,9 +19,7 @@ use crate::views::check_axes;
 use num_complex::Complex;
 use rustfft::{Fft, FftDirection, FftPlannerScalar};
 use sparsefuse_kernels::{Field, Real};
-use sparsefuse_runtime::{
-    Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, reserve, try_collect,
-};
+use sparsefuse_runtime::{Access, Error, HostArgs, Shape, reserve, try_collect};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -168,16 +166,11 @@ fn transform<T: Field, M: Field, const D: usize>(
         after,
         ends,
     };
-    let runtime = x.runtime();
-    let made = runtime.new_store(Shape::new(&[n_lines, after]), M::DTYPE);
-    let declared = [
-        (Privilege::Read, Access::Held, T::DTYPE),
-        (Privilege::Write, Access::Rows, M::DTYPE),
-    ];
-    let task = HostTask::new(move |args| line.run::<T, M>(args));
-    runtime.submit_host(&HostBody::new(op, &declared), &[lines.store(), &made], task)?;
-    let made = Array::<M, 2>::wrap(made, None).reshape(shape)?;
-    made.try_move_axis(D - 1, axis)
+    let reads = [(lines.store(), Access::Held)];
+    let of_lines = Shape::new(&[n_lines, after]);
+    let function = move |args: &mut HostArgs<'_>| line.run::<T, M>(args);
+    let made: Array<M, 2> = Array::made_by(op, x.runtime(), of_lines, &reads, function)?;
+    made.reshape(shape)?.try_move_axis(D - 1, axis)
 }
 
 /// The transform of lines.

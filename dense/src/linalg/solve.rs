@@ -220,10 +220,8 @@ pub(super) fn columns<T: Field, const D: usize>(
         let found = format!("{D} dimensions");
         return Err(Error::argument(op, "a vector or a matrix", found));
     }
-    if shape[0] != n_rows {
-        let mut expected = shape;
-        expected[0] = n_rows;
-        return Err(Error::shape(op, Shape::new(&expected), Shape::new(&shape)));
-    }
+    let mut expected = shape;
+    expected[0] = n_rows;
+    Error::check_shape(op, &expected, &shape)?;
     b.reshape([n_rows, shape.get(1).copied().unwrap_or(1)])
 }

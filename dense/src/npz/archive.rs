@@ -4,7 +4,7 @@
 //! header of a member against its length, and that against the bytes that it is compressed to. What
 //! is read is checked against the checksum of the member, which is read to its end for that.
 
-use crate::npy::{Header, descr, head, other, refused, write_elements};
+use crate::npy::{Header, descr, head, refused, write_elements};
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
@@ -55,7 +55,7 @@ impl Archive {
         let metadata = file.metadata();
         let metadata = metadata.map_err(|error| refused(path, "a file that can be read", error))?;
         if !metadata.is_file() {
-            return Err(other(path, "a file", "a folder, a pipe or a device"));
+            return Err(Error::file(path, "a file", "a folder, a pipe or a device"));
         }
         let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
         let no_archive = |error: rawzip::Error| broken(path, &error);
@@ -103,7 +103,7 @@ impl Archive {
                 true => "no array".to_owned(),
                 false => names.join(", "),
             };
-            return Err(other(&self.path, format!("an array `{name}`"), found));
+            return Err(Error::file(&self.path, format!("an array `{name}`"), found));
         };
         let place = self.path.join(format!("{name}{ENDING}"));
         let entry = self.archive.get_entry(listed.place);
@@ -116,14 +116,18 @@ impl Archive {
             }
             method => {
                 let expected = "an array that is stored or compressed by deflate";
-                return Err(other(&place, expected, format!("the method {method}")));
+                return Err(Error::file(
+                    &place,
+                    expected,
+                    format!("the method {method}"),
+                ));
             }
         };
         let len = listed.place.uncompressed_size_hint();
         let compressed = listed.place.compressed_size_hint();
         if len > compressed.saturating_mul(MOST_GAIN) {
             let expected = format!("at most {MOST_GAIN} times {compressed} bytes");
-            return Err(other(&place, expected, len.to_string()));
+            return Err(Error::file(&place, expected, len.to_string()));
         }
         let header = Header::read(&mut bytes, &place)?;
         let (size, n_elements) = sizes(&header, &place, len)?;
@@ -197,7 +201,7 @@ impl Member<'_> {
     /// An error about this array.
     #[must_use]
     pub fn error(&self, expected: impl Into<String>, found: impl Into<String>) -> Error {
-        other(&self.place, expected, found)
+        Error::file(&self.place, expected, found)
     }
 
     /// Reads the array to its end, and calls `take` with the bytes of the elements of a range, some
@@ -248,11 +252,11 @@ impl Member<'_> {
 fn sizes(header: &Header, place: &Path, len: u64) -> Result<(usize, usize), Error> {
     let Some(size) = size_of_element(&header.descr) else {
         let expected = "elements that are numbers, or texts of one length";
-        return Err(other(place, expected, format!("'{}'", header.descr)));
+        return Err(Error::file(place, expected, format!("'{}'", header.descr)));
     };
     if header.shape.len() > MAX_RANK {
         let expected = format!("at most {MAX_RANK} dimensions");
-        return Err(other(place, expected, header.shape.len().to_string()));
+        return Err(Error::file(place, expected, header.shape.len().to_string()));
     }
     let shape = Shape::new(&header.shape);
     let bytes = |elements: usize| {
@@ -264,11 +268,11 @@ fn sizes(header: &Header, place: &Path, len: u64) -> Result<(usize, usize), Erro
         Some((elements, bytes)) if bytes == len => Ok((size, elements)),
         Some((_, bytes)) => {
             let expected = format!("{bytes} bytes, for elements of shape {shape}");
-            Err(other(place, expected, len.to_string()))
+            Err(Error::file(place, expected, len.to_string()))
         }
         None => {
             let expected = "a shape whose elements a file can hold";
-            Err(other(place, expected, shape.to_string()))
+            Err(Error::file(place, expected, shape.to_string()))
         }
     }
 }
@@ -289,7 +293,7 @@ fn size_of_element(descr: &str) -> Option<usize> {
 
 fn broken(path: &Path, error: &rawzip::Error) -> Error {
     let found = error.to_string().to_lowercase();
-    other(path, "an archive of NumPy (.npz)", found)
+    Error::file(path, "an archive of NumPy (.npz)", found)
 }
 
 /// An archive that is written.

@@ -17,11 +17,10 @@ use crate::array::{Array, Vector};
 use crate::bodies::{self, Operation, Origin, Target};
 use crate::indices::{Index, Lines};
 use crate::operand::{ArrayOperand, Kind, Source, expect, named};
+use crate::twins::twins;
 use crate::views::check_axes;
 use sparsefuse_kernels::{Element, Numeric};
-use sparsefuse_runtime::{
-    Access, Error, HostBody, HostTask, Privilege, Runtime, Shape, StoreHandle, TaskArg, View,
-};
+use sparsefuse_runtime::{Access, Error, HostArgs, Runtime, Shape, StoreHandle, TaskArg, View};
 use std::sync::Arc;
 use task::{Plus, Replace, Rule, Scatter};
 
@@ -148,16 +147,10 @@ impl<T: Element, const D: usize> Array<T, D> {
             value => (Some(stored::<T>(lines.op, runtime, value, shape)?), None),
         };
         let (x, indices) = (self.contiguous()?, indices.contiguous()?);
-        let made = runtime.new_store(x.arg().shape(), T::DTYPE);
-        let (read, write) = (Privilege::Read, Privilege::Write);
-        let mut declared = vec![(read, Access::Rows, T::DTYPE), (read, access, I::DTYPE)];
-        let mut stores = vec![x.store(), indices.store()];
+        let mut reads = vec![(x.store(), Access::Rows), (indices.store(), access)];
         if let Some(stored) = &stored {
-            declared.push((read, Access::Held, T::DTYPE));
-            stores.push(stored);
+            reads.push((stored, Access::Held));
         }
-        declared.push((write, Access::Rows, T::DTYPE));
-        stores.push(&made);
         let scatter = Scatter {
             lines,
             is_flat: access == Access::Held,
@@ -167,10 +160,8 @@ impl<T: Element, const D: usize> Array<T, D> {
             number,
             in_any_order: R::IS_SUM && T::DTYPE.is_integer(),
         };
-        let task = HostTask::new(move |args| scatter.run::<I>(args, R::combine));
-        let body = HostBody::new(lines.op, &declared);
-        runtime.submit_host(&body, &stores, task)?;
-        Ok(Self::wrap(made, None))
+        let function = move |args: &mut HostArgs<'_>| scatter.run::<I>(args, R::combine);
+        Array::made_by(lines.op, runtime, x.arg().shape(), &reads, function)
     }
 }
 
@@ -262,7 +253,8 @@ impl<T: Numeric, const D: usize> Array<T, D> {
     }
 }
 
-impl<I: Index, const E: usize> Array<I, E> {
+twins! {
+    [I: Index, const E: usize] Array<I, E>;
     /// How often each of the numbers 0, 1, … `len - 1` stands in the array; any other number is an
     /// error. NumPy's `bincount`, with a length that is given. Two tasks.
     ///
@@ -273,27 +265,15 @@ impl<I: Index, const E: usize> Array<I, E> {
     /// assert_eq!(x.bincount(5).to_vec()?, [1, 2, 0, 1, 0]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If memory cannot hold the counts; [`Array::try_bincount`] returns the error.
     #[doc(alias = "histogram")]
-    #[must_use]
-    #[track_caller]
-    pub fn bincount(&self, len: usize) -> Vector<i64> {
-        expect(self.try_bincount(len))
-    }
-
-    /// As [`Array::bincount`].
-    ///
-    /// # Errors
-    ///
-    /// If memory cannot hold the counts. Numbers that are out of range are found when the task
-    /// runs.
-    pub fn try_bincount(&self, len: usize) -> Result<Vector<i64>, Error> {
+    @ "If memory cannot hold the counts. Numbers that are out of range are found when the task \
+        runs."
+    bincount try_bincount(&self, len: usize) -> Vector<i64> {
         self.counted("bincount", len, Source(Kind::Number(1i64.to_value())))
     }
+}
 
+impl<I: Index, const E: usize> Array<I, E> {
     /// For each of the numbers 0, 1, … `len - 1`, the sum of the weights of where it stands in the
     /// array, added in the row-major order of the array; any other number is an error. Weights are
     /// an array that broadcasts to the shape of this one. NumPy's `bincount` with weights. Two

@@ -8,7 +8,7 @@ mod lines;
 mod words;
 
 use crate::array::Array;
-use crate::npy::{other, part_of, refused};
+use crate::npy::{part_of, refused};
 use crate::operand::check_len;
 use lines::Lines;
 use sparsefuse_kernels::Element;
@@ -190,7 +190,7 @@ impl Table {
             (n, 1) | (1, n) => n,
             _ if D == 1 => {
                 let found = format!("{n_rows} rows and {n_columns} columns");
-                return Err(other(path, "one row or one column", found));
+                return Err(Error::file(path, "one row or one column", found));
             }
             _ => 0,
         };
@@ -221,7 +221,7 @@ impl Table {
         }
         match end == self.n_rows * self.n_columns {
             true => Ok(()),
-            false => Err(other(
+            false => Err(Error::file(
                 path,
                 "a file that stays as it is",
                 "one that is changed",

@@ -1,4 +1,4 @@
-//! `--plot`: a plane as colours, the middle plane of a cube, a vector as a curve.
+//! `--plot`: a plane as colors, the middle plane of a cube, a vector as a curve.
 
 use crate::report::Field;
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ const LEAST: usize = 512;
 const CURVE: [usize; 2] = [1000, 400];
 
 /// From dark blue over green to yellow: viridis, at five places.
-const COLOURS: [[f64; 3]; 5] = [
+const COLORS: [[f64; 3]; 5] = [
     [68.0, 1.0, 84.0],
     [59.0, 82.0, 139.0],
     [33.0, 145.0, 140.0],
@@ -59,16 +59,16 @@ fn plane(values: &[f64], rows: usize, columns: usize) -> (Vec<u8>, usize, usize)
     for y in 0..height {
         for x in 0..width {
             let (row, column) = (y / grow * shrink, x / grow * shrink);
-            pixels.extend(colour(scale(values[row * columns + column])));
+            pixels.extend(color(scale(values[row * columns + column])));
         }
     }
     (pixels, width, height)
 }
 
-fn colour(share: f64) -> [u8; 3] {
+fn color(share: f64) -> [u8; 3] {
     let place = if share.is_nan() { 0.0 } else { share * 4.0 };
     let first = (place as usize).min(3);
-    let (a, b, t) = (COLOURS[first], COLOURS[first + 1], place - first as f64);
+    let (a, b, t) = (COLORS[first], COLORS[first + 1], place - first as f64);
     std::array::from_fn(|c| (a[c] + t * (b[c] - a[c])).round() as u8)
 }
 
@@ -109,9 +109,9 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_the_scale_are_the_ends_of_the_colours() {
-        assert_eq!(colour(0.0), [68, 1, 84]);
-        assert_eq!(colour(1.0), [253, 231, 37]);
-        assert_eq!(colour(f64::NAN), [68, 1, 84]);
+    fn the_ends_of_the_scale_are_the_ends_of_the_colors() {
+        assert_eq!(color(0.0), [68, 1, 84]);
+        assert_eq!(color(1.0), [253, 231, 37]);
+        assert_eq!(color(f64::NAN), [68, 1, 84]);
     }
 }

@@ -395,7 +395,7 @@ impl ReducedRows {
 }
 
 impl Joining {
-    /// Joins tiles as [`Tiles::plant`] and the forest do.
+    /// Joins tiles as [`Tiles::build_forest`] and the forest do.
     ///
     /// # Safety
     /// As [`DeviceLoop::run`].

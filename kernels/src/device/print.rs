@@ -31,8 +31,8 @@ use self::joins::{folded, join};
 use super::{FUNCTION, THREADS};
 use crate::element::{DType, Value};
 use crate::ir::{
-    ArgId, BinaryOp, Inst, Kernel, Loop, RandomKind, ReduceOp, UnaryOp, ValueId, uniform_values,
-    value_types,
+    ArgId, BinaryOp, Inst, Kernel, Loop, RandomKind, ReduceOp, UnaryOp, ValueId, needed,
+    uniform_values, value_types,
 };
 use crate::launch::{Extent, Layout, Operand};
 use crate::native::Refusal;
@@ -289,18 +289,6 @@ fn stored_before(kernel: &Kernel, body: &[Inst], n_reductions: usize) -> Option<
         }
     }
     Some(apart)
-}
-
-/// For each instruction, whether one of these effects needs it.
-fn needed(body: &[Inst], effect: &dyn Fn(&Inst) -> bool) -> Vec<bool> {
-    let mut needed = vec![false; body.len()];
-    for (i, inst) in body.iter().enumerate().rev() {
-        needed[i] |= effect(inst);
-        if needed[i] {
-            inst.for_each_operand(|value| needed[value as usize] = true);
-        }
-    }
-    needed
 }
 
 struct Printer<'a> {

@@ -72,7 +72,7 @@ fn by_reference(case: &Case) -> Outcome {
             let kind = (op, dtype);
             extent
                 .tiles
-                .plant(kind, 0, &mut tiles.to_vec(), &mut forest);
+                .build_forest(kind, 0, &mut tiles.to_vec(), &mut forest);
             let result = reduce::result(op, dtype, forest.finish(op, dtype));
             let dtype = result.dtype().real();
             results.push(result.bits().map(|word| one_nan(dtype, word)));

@@ -306,34 +306,10 @@ impl RandomKind {
 impl Inst {
     /// Calls `visit` with each value that the instruction reads.
     pub fn for_each_operand(&self, mut visit: impl FnMut(ValueId)) {
-        match *self {
-            Self::Const(_)
-            | Self::Param(_)
-            | Self::LoadScalar(_)
-            | Self::Index
-            | Self::Load(_)
-            | Self::RowSum { .. }
-            | Self::Gather { .. }
-            | Self::RowReduce { .. } => {}
-            Self::Unary(_, a)
-            | Self::Cast(_, a)
-            | Self::Store(_, a)
-            | Self::StoreScalar(_, a)
-            | Self::Reduce(_, _, a) => visit(a),
-            Self::Binary(_, a, b) => {
-                visit(a);
-                visit(b);
-            }
-            Self::Random { seed, index, .. } => {
-                visit(seed);
-                visit(index);
-            }
-            Self::Select(condition, a, b) => {
-                visit(condition);
-                visit(a);
-                visit(b);
-            }
-        }
+        let _ = self.map_operands(|value| {
+            visit(value);
+            value
+        });
     }
 
     /// The same instruction with every operand renamed by `rename`.
@@ -403,37 +379,32 @@ impl Inst {
 
     /// Calls `visit` with each argument that the instruction reads or writes.
     pub fn for_each_arg(&self, mut visit: impl FnMut(ArgId)) {
-        match *self {
-            Self::LoadScalar(arg)
-            | Self::Load(arg)
-            | Self::Store(arg, _)
-            | Self::StoreScalar(arg, _)
-            | Self::Reduce(_, arg, _) => visit(arg),
-            Self::RowSum {
-                structure,
-                entries,
-                x,
-            } => {
-                visit(structure);
-                visit(entries);
-                visit(x);
-            }
-            Self::Gather { structure, x } => {
-                visit(structure);
-                visit(x);
-            }
-            Self::RowReduce { rows, x, .. } => {
-                visit(rows);
-                x.into_iter().for_each(visit);
-            }
+        let _ = self.map_args(|arg| {
+            visit(arg);
+            arg
+        });
+    }
+
+    /// Whether the instruction computes each element from the same element of others.
+    #[must_use]
+    pub const fn is_elementwise(&self) -> bool {
+        match self {
             Self::Const(_)
             | Self::Param(_)
-            | Self::Index
+            | Self::LoadScalar(_)
+            | Self::Load(_)
+            | Self::Store(..)
             | Self::Unary(..)
             | Self::Binary(..)
             | Self::Select(..)
-            | Self::Cast(..)
-            | Self::Random { .. } => {}
+            | Self::Cast(..) => true,
+            Self::StoreScalar(..)
+            | Self::Reduce(..)
+            | Self::Index
+            | Self::Random { .. }
+            | Self::RowSum { .. }
+            | Self::Gather { .. }
+            | Self::RowReduce { .. } => false,
         }
     }
 
@@ -494,4 +465,16 @@ pub fn uniform_values(body: &[Inst]) -> Vec<bool> {
         uniform.push(all);
     }
     uniform
+}
+
+/// For each instruction, whether one of these effects needs it.
+pub(crate) fn needed(body: &[Inst], effect: &dyn Fn(&Inst) -> bool) -> Vec<bool> {
+    let mut needed = vec![false; body.len()];
+    for (i, inst) in body.iter().enumerate().rev() {
+        needed[i] |= effect(inst);
+        if needed[i] {
+            inst.for_each_operand(|value| needed[value as usize] = true);
+        }
+    }
+    needed
 }

@@ -6,6 +6,7 @@
 
 use super::{ArgId, ArgKind, BinaryOp, Inst, Kernel, KernelBuilder, ReduceOp, UnaryOp, ValueId};
 use crate::element::{Element, Field, Numeric, Real, Value};
+use crate::{all_binary_methods, all_unary_methods, output_type};
 use crate::{binary_operations, unary_operations};
 use num_complex::Complex;
 use std::cell::RefCell;
@@ -239,64 +240,12 @@ impl<'b, T: Numeric + PartialOrd> Symbol<'b, T> {
     }
 }
 
-/// Functions of one value: those of the table that are methods.
-macro_rules! all_unary_methods {
-    ($($types:ident: $trait:ident {$(
-        #[$doc:meta]
-        $op:ident $function:ident {
-            $output:ident | $same_on:ident | $undone:literal | $cost:literal
-            | $form:ident $(($sign:literal))? | $loops:ident | $($method:ident/$try:ident)? $(-)?
-        }
-    )*})*) => {
-        $(with_bounds!(unary_methods! $types $($(#[$doc] $method $op $output;)?)*);)*
-    };
-}
-
-/// Functions of two values.
-macro_rules! all_binary_methods {
-    ($($types:ident: $trait:ident {$(
-        #[$doc:meta]
-        $op:ident $function:ident {
-            $output:ident | $neutral:ident $(($number:ident))? | $cost:literal
-            | $form:ident $(($sign:literal))? | $loops:ident | $($method:ident/$try:ident)? $(-)?
-        }
-    )*})*) => {
-        $(with_bounds!(binary_methods! $types $($(#[$doc] $method $op $output;)?)*);)*
-    };
-}
-
-/// What elements must be for the operations on some types.
-macro_rules! with_bounds {
-    ($methods:ident! Numeric $($rows:tt)*) => { $methods! { T: Numeric; $($rows)* } };
-    ($methods:ident! Floats $($rows:tt)*) => { $methods! { T: Field; $($rows)* } };
-    ($methods:ident! Reals $($rows:tt)*) => { $methods! { T: Real; $($rows)* } };
-    ($methods:ident! Ordered $($rows:tt)*) => { $methods! { T: Numeric, PartialOrd; $($rows)* } };
-    ($methods:ident! All $($rows:tt)*) => { $methods! { T: Element; $($rows)* } };
-    ($methods:ident! NotComplex $($rows:tt)*) => { $methods! { T: Element, PartialOrd; $($rows)* } };
-    // These are operators.
-    ($methods:ident! Bits) => {};
-    ($methods:ident! Logical) => {};
-}
-
-/// The type of a result.
-macro_rules! output {
-    ($T:ident Same) => {
-        $T
-    };
-    ($T:ident Real) => {
-        $T::Magnitude
-    };
-    ($T:ident Bool) => {
-        bool
-    };
-}
-
 macro_rules! unary_methods {
-    ($T:ident: $($bound:path),+; $(#[$doc:meta] $name:ident $op:ident $output:ident;)*) => {
+    ($T:ident: $($bound:path),+; $(#[$doc:meta] $name:ident $try:ident $op:ident $output:ident;)*) => {
         impl<'b, $T: $($bound +)+> Symbol<'b, $T> {$(
             #[$doc]
             #[must_use]
-            pub fn $name(self) -> Symbol<'b, output!($T $output)> {
+            pub fn $name(self) -> Symbol<'b, output_type!($T $output)> {
                 self.unary(UnaryOp::$op)
             }
         )*}
@@ -304,11 +253,11 @@ macro_rules! unary_methods {
 }
 
 macro_rules! binary_methods {
-    ($T:ident: $($bound:path),+; $(#[$doc:meta] $name:ident $op:ident $output:ident;)*) => {
+    ($T:ident: $($bound:path),+; $(#[$doc:meta] $name:ident $try:ident $op:ident $output:ident;)*) => {
         impl<'b, $T: $($bound +)+> Symbol<'b, $T> {$(
             #[$doc]
             #[must_use]
-            pub fn $name(self, other: impl Term<'b, $T>) -> Symbol<'b, output!($T $output)> {
+            pub fn $name(self, other: impl Term<'b, $T>) -> Symbol<'b, output_type!($T $output)> {
                 self.binary(BinaryOp::$op, other)
             }
         )*}

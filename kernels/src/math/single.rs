@@ -106,41 +106,17 @@ pub(crate) fn atan2(y: f32, x: f32) -> f32 {
     double::atan2(f64::from(y), f64::from(x)) as f32
 }
 
-/// e^z.
-#[inline(always)]
-pub(crate) fn complex_exp(z: Complex<f32>) -> Complex<f32> {
-    narrow(double::complex_exp(wide(z)))
+/// The complex function of `f64`, rounded.
+macro_rules! complex_through_f64 {
+    ($($function:ident)*) => {$(
+        #[inline(always)]
+        pub(crate) fn $function(z: Complex<f32>) -> Complex<f32> {
+            narrow(double::$function(wide(z)))
+        }
+    )*};
 }
 
-/// The principal logarithm.
-#[inline(always)]
-pub(crate) fn complex_log(z: Complex<f32>) -> Complex<f32> {
-    narrow(double::complex_log(wide(z)))
-}
-
-/// The sine.
-#[inline(always)]
-pub(crate) fn complex_sin(z: Complex<f32>) -> Complex<f32> {
-    narrow(double::complex_sin(wide(z)))
-}
-
-/// The cosine.
-#[inline(always)]
-pub(crate) fn complex_cos(z: Complex<f32>) -> Complex<f32> {
-    narrow(double::complex_cos(wide(z)))
-}
-
-/// The hyperbolic tangent.
-#[inline(always)]
-pub(crate) fn complex_tanh(z: Complex<f32>) -> Complex<f32> {
-    narrow(double::complex_tanh(wide(z)))
-}
-
-/// The principal square root.
-#[inline(always)]
-pub(crate) fn complex_sqrt(z: Complex<f32>) -> Complex<f32> {
-    narrow(double::complex_sqrt(wide(z)))
-}
+complex_through_f64!(complex_exp complex_log complex_sin complex_cos complex_tanh complex_sqrt);
 
 /// `x` to the power `y`.
 #[inline(always)]

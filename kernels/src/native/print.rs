@@ -28,7 +28,8 @@ use super::operators::{binary, cast, folded_by, memory_type, unary, value_type};
 use crate::abi::{CHUNK, LANES_BYTES, SPLAT_BYTES};
 use crate::element::DType;
 use crate::ir::{
-    ArgId, BinaryOp, Inst, Kernel, Loop, ReduceOp, UnaryOp, ValueId, uniform_values, value_types,
+    ArgId, BinaryOp, Inst, Kernel, Loop, ReduceOp, UnaryOp, ValueId, needed, uniform_values,
+    value_types,
 };
 use crate::isa::Isa;
 use crate::operations::UnaryForm;
@@ -130,21 +131,9 @@ fn has_pairs(kernel: &Kernel, body: &[Inst]) -> bool {
     false
 }
 
-/// For each instruction, whether an effect needs it.
-fn needed(body: &[Inst]) -> Vec<bool> {
-    let mut needed = vec![false; body.len()];
-    for (i, inst) in body.iter().enumerate().rev() {
-        needed[i] |= inst.is_effect();
-        if needed[i] {
-            inst.for_each_operand(|value| needed[value as usize] = true);
-        }
-    }
-    needed
-}
-
 impl Printer<'_> {
     fn body(&mut self, body: &[Inst]) -> Result<(), Refusal> {
-        let (uniform, needed) = (uniform_values(body), needed(body));
+        let (uniform, needed) = (uniform_values(body), needed(body, &Inst::is_effect));
         let mut n_uniforms = 0;
         for (i, &inst) in body.iter().enumerate() {
             if uniform[i] {

@@ -209,30 +209,31 @@ impl PackedStructure {
 impl StructurePart {
     fn unpack(&self, pos: &[u64], start: usize, columns: &[u8], target: &mut [u32]) {
         let base = entries(pos, start).start;
+        let put = |target: &mut [u32], row: usize, column: u32, offsets: &[i32]| {
+            let target = &mut target[entries(pos, row).start - base..];
+            for (target, &offset) in target.iter_mut().zip(offsets) {
+                *target = column.wrapping_add_signed(offset);
+            }
+        };
         for block in &self.blocks {
             let first = start + block.first as usize;
             match block.kind {
                 BlockKind::Run(pattern) => {
+                    let offsets = self.offsets_of(pattern);
                     for row in first..first + block.len as usize {
-                        let offsets = self.offsets_of(pattern).iter();
-                        let columns =
-                            offsets.map(|&offset| (row as i64 + i64::from(offset)) as u32);
-                        let at = entries(pos, row).start - base;
-                        for (target, column) in target[at..].iter_mut().zip(columns) {
-                            *target = column;
-                        }
+                        put(target, row, row as u32, offsets);
                     }
                 }
                 BlockKind::Paced(number) => {
                     let run = self.paced[number as usize];
                     for distance in 0..block.len as usize {
                         let (pattern, column) = run.row(distance);
-                        let offsets = self.offsets_of(pattern).iter();
-                        let columns = offsets.map(|&offset| column as u32 + offset.cast_unsigned());
-                        let at = entries(pos, first + distance).start - base;
-                        for (target, column) in target[at..].iter_mut().zip(columns) {
-                            *target = column;
-                        }
+                        put(
+                            target,
+                            first + distance,
+                            column as u32,
+                            self.offsets_of(pattern),
+                        );
                     }
                 }
                 BlockKind::Window(number) => {

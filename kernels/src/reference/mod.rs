@@ -10,9 +10,10 @@
 use crate::element::{DType, Element, Value};
 use crate::ir::{self, ArgId, BinaryOp, Inst, Kernel, Loop, RandomKind, ReduceOp, ValueId};
 use crate::launch::{Extent, Launch, Operand, Structure};
+use crate::random;
 use crate::reduce::{self, Forest, LANES, Partial};
+use crate::scalar::{self, with_type};
 use crate::tiles::Tiles;
-use crate::{random, scalar};
 use num_complex::Complex;
 use std::ops::Range;
 
@@ -327,17 +328,8 @@ impl<'a> LoopRun<'a> {
     unsafe fn read(&self, arg: ArgId, place: *const u8) -> Value {
         // SAFETY: as this function, for the type that `DType` names.
         unsafe {
-            match self.dtype(arg) {
-                DType::F32 => place.cast::<f32>().read().to_value(),
-                DType::F64 => place.cast::<f64>().read().to_value(),
-                DType::ComplexF32 => place.cast::<Complex<f32>>().read().to_value(),
-                DType::ComplexF64 => place.cast::<Complex<f64>>().read().to_value(),
-                DType::I32 => place.cast::<i32>().read().to_value(),
-                DType::I64 => place.cast::<i64>().read().to_value(),
-                DType::U32 => place.cast::<u32>().read().to_value(),
-                DType::U64 => place.cast::<u64>().read().to_value(),
-                DType::Bool => place.cast::<bool>().read().to_value(),
-            }
+            let dtype = self.dtype(arg);
+            with_type!(All dtype, T => place.cast::<T>().read().to_value(), else unreachable!())
         }
     }
 }
@@ -349,21 +341,9 @@ unsafe fn write(place: *mut u8, value: Value) {
     let bits = value.bits();
     // SAFETY: as this function, for the type that `DType` names.
     unsafe {
-        match value.dtype() {
-            DType::F32 => place.cast::<f32>().write(f32::from_bits(bits[0] as u32)),
-            DType::F64 => place.cast::<f64>().write(f64::from_bits(bits[0])),
-            DType::ComplexF32 => place
-                .cast::<Complex<f32>>()
-                .write(<Complex<f32>>::from_bits(bits)),
-            DType::ComplexF64 => place
-                .cast::<Complex<f64>>()
-                .write(<Complex<f64>>::from_bits(bits)),
-            DType::I32 => place.cast::<i32>().write(bits[0] as i32),
-            DType::I64 => place.cast::<i64>().write(bits[0] as i64),
-            DType::U32 => place.cast::<u32>().write(bits[0] as u32),
-            DType::U64 => place.cast::<u64>().write(bits[0]),
-            DType::Bool => place.cast::<bool>().write(bits[0] != 0),
-        }
+        with_type!(All value.dtype(), T => {
+            place.cast::<T>().write(<T as Element>::from_bits(bits));
+        }, else ());
     }
 }
 

@@ -46,7 +46,7 @@ impl Overlap {
         cuts: &mut CutsTable,
     ) -> Option<Self> {
         let mut insts = body.kernel().loops.iter().flat_map(|loop_| &loop_.body);
-        if body.is_host() || !insts.all(is_map) {
+        if body.is_host() || !insts.all(Inst::is_elementwise) {
             return None;
         }
         let mut written = None;
@@ -104,28 +104,6 @@ impl Overlap {
 /// The row of its store at which an argument begins, if it goes on row by row.
 fn first_row(arg: &Arg) -> Option<usize> {
     arg.view.as_deref().map_or(Some(0), View::first_row)
-}
-
-/// Whether an instruction computes each element from the same element of others.
-fn is_map(inst: &Inst) -> bool {
-    match inst {
-        Inst::Const(_)
-        | Inst::Param(_)
-        | Inst::LoadScalar(_)
-        | Inst::Load(_)
-        | Inst::Store(..)
-        | Inst::Unary(..)
-        | Inst::Binary(..)
-        | Inst::Select(..)
-        | Inst::Cast(..) => true,
-        Inst::StoreScalar(..)
-        | Inst::Reduce(..)
-        | Inst::Index
-        | Inst::Random { .. }
-        | Inst::RowSum { .. }
-        | Inst::Gather { .. }
-        | Inst::RowReduce { .. } => false,
-    }
 }
 
 /// The rows of a group whose tasks compute rows of neighbours.

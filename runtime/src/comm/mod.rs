@@ -10,7 +10,7 @@ mod absent;
 pub(crate) mod conversation;
 pub(crate) mod exchange;
 pub(crate) mod forests;
-pub(crate) mod halo;
+pub(crate) mod ghosts;
 pub(crate) mod reduce;
 mod single;
 mod threads;
@@ -22,7 +22,7 @@ pub(crate) use self::single::Single;
 pub(crate) use self::threads::connect;
 
 use self::exchange::{Exchange, Item};
-use self::halo::{Links, Mailed};
+use self::ghosts::{Links, Mailed};
 use self::reduce::{Later, Pending};
 use crate::error::{Error, ErrorKind};
 use crate::memory::bytes;

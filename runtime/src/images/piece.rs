@@ -11,7 +11,7 @@
 
 use crate::comm::Comm;
 use crate::comm::exchange::{Exchange, Item, requests};
-use crate::comm::halo::Halo;
+use crate::comm::ghosts::GhostExchange;
 use crate::error::Error;
 use crate::geometry::partition::{CutsTable, Partition};
 use crate::images::packed::PackedIndices;
@@ -44,7 +44,7 @@ pub(crate) struct Piece {
     /// The way of the ghosts.
     pub(crate) exchange: Exchange,
     /// Those that are not in use.
-    halos: Mutex<Vec<Halo>>,
+    exchanges: Mutex<Vec<GhostExchange>>,
     /// The local tiles that concern this rank alone: their rows need no ghosts and, if rows and
     /// elements of `x` are cut alike, are no rank's ghosts.
     pub(crate) interior: Vec<Range<u64>>,
@@ -161,7 +161,7 @@ impl Piece {
             indices: Mutex::new(Residency::Plain(indices)),
             own_len: own.len(),
             exchange,
-            halos: Mutex::default(),
+            exchanges: Mutex::default(),
             interior,
             boundary,
             reach,
@@ -282,28 +282,30 @@ impl Piece {
         self.entries.len() * size_of::<u32>() + (self.rows.len() + 1) * size_of::<u64>()
     }
 
-    /// A halo for the ghosts of an `x` with such elements, to be put back: one that is kept, or a
-    /// new one. Every rank asks, and a failure of one is the failure of all.
-    pub(crate) fn take_halo(
+    /// An exchange of the ghosts of an `x` with such elements, to be put back: one that is kept, or
+    /// a new one. Every rank asks, and a failure of one is the failure of all.
+    pub(crate) fn take_ghosts(
         &self,
         comm: &dyn Comm,
         pool: &Arc<Pool>,
         item: Item,
-    ) -> Result<Halo, Error> {
-        let mut kept = self.kept_halos();
-        match kept.iter().position(|halo| halo.item() == item) {
+    ) -> Result<GhostExchange, Error> {
+        let mut kept = self.kept_exchanges();
+        match kept.iter().position(|kept| kept.item() == item) {
             Some(number) => Ok(kept.swap_remove(number)),
-            None => Halo::new(comm, pool, &self.exchange, item),
+            None => GhostExchange::new(comm, pool, &self.exchange, item),
         }
     }
 
-    pub(crate) fn put_back(&self, halo: Halo) {
-        self.kept_halos().push(halo);
+    pub(crate) fn put_back(&self, exchange: GhostExchange) {
+        self.kept_exchanges().push(exchange);
     }
 
-    fn kept_halos(&self) -> MutexGuard<'_, Vec<Halo>> {
+    fn kept_exchanges(&self) -> MutexGuard<'_, Vec<GhostExchange>> {
         // A panic while it is locked leaves it whole: it is only pushed and popped.
-        self.halos.lock().unwrap_or_else(PoisonError::into_inner)
+        self.exchanges
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

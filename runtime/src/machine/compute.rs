@@ -9,7 +9,7 @@ use super::host::panicked;
 use super::{Context, Inputs, Machine, Running};
 use crate::analysis::schedule::{Binding, From, FusedTask};
 use crate::comm::exchange::Item;
-use crate::comm::halo::Halo;
+use crate::comm::ghosts::GhostExchange;
 use crate::config::{Config, Executor};
 use crate::error::Error;
 use crate::geometry::partition::Partition;
@@ -32,7 +32,7 @@ use std::sync::Arc;
 pub(crate) struct Ghosts {
     slot: u32,
     piece: usize,
-    halo: Halo,
+    link: GhostExchange,
 }
 
 /// The machine that runs tasks.
@@ -40,14 +40,14 @@ pub(crate) struct Ghosts {
 pub(crate) struct Runs;
 
 impl Machine for Runs {
-    fn take_halos(
+    fn take_ghosts(
         &self,
         running: &Running<'_, '_>,
         inputs: &Inputs,
         failures: &mut Vec<Failure>,
     ) -> Vec<Ghosts> {
         match running.task.program {
-            Some(_) => running.take_halos(inputs, failures),
+            Some(_) => running.take_ghosts(inputs, failures),
             None => Vec::new(),
         }
     }
@@ -57,12 +57,12 @@ impl Machine for Runs {
         running: &mut Running<'_, '_>,
         can_run: bool,
         inputs: &Inputs,
-        halos: Vec<Ghosts>,
+        ghosts: Vec<Ghosts>,
         failures: &mut Vec<Failure>,
     ) -> Result<(), Error> {
         // A part of a task that has a kernel takes part in its messages.
         match running.schedule.fused[running.number].program {
-            Some(_) => running.compute(can_run, inputs, halos, failures),
+            Some(_) => running.compute(can_run, inputs, ghosts, failures),
             None => Ok(()),
         }
     }
@@ -168,8 +168,8 @@ impl Running<'_, '_> {
         if front < all {
             outcome = outcome.and_then(|()| self.run_loops(program, (front..all, Part::All)));
         }
-        for Ghosts { piece, halo, .. } in ghosts {
-            inputs.piece(piece).put_back(halo);
+        for Ghosts { piece, link, .. } in ghosts {
+            inputs.piece(piece).put_back(link);
         }
         outcome
     }
@@ -256,7 +256,7 @@ impl Running<'_, '_> {
         (program, outcome): (Option<&Program>, &Result<(), Error>),
         failures: &mut Vec<Failure>,
     ) {
-        for Ghosts { slot, piece, halo } in ghosts {
+        for Ghosts { slot, piece, link } in ghosts {
             let runs = program.is_some() && self.task.gathered().any(|of| of == (*slot, *piece));
             let x = match (failures.first(), outcome) {
                 (_, Err(cause)) => Err(cause.clone()),
@@ -267,21 +267,21 @@ impl Running<'_, '_> {
             let size = self.schedule.slots[*slot as usize].dtype.size();
             let x = x.and_then(|x| match x.len() {
                 // Rows without elements are sent as if they had one; it is not read.
-                0 => zeros(x.rows.len() * halo.item().size).map(Cow::Owned),
+                0 => zeros(x.rows.len() * link.item().size).map(Cow::Owned),
                 _ => Ok(Cow::Borrowed(bytes::of_instance(x, size))),
             });
             let x = x.as_deref().map_err(Clone::clone);
-            if let Err(cause) = halo.start(self.context.comm, exchange, x) {
+            if let Err(cause) = link.start(self.context.comm, exchange, x) {
                 failures.push(Failure::gathered(*slot, cause));
             }
-            let sent = exchange.sent(halo.item().size);
+            let sent = exchange.sent(link.item().size);
             self.context.counters.add_sent(sent);
         }
     }
 
-    /// The halos of all that is gathered, before anything is sent: new ones need the consent of all
-    /// ranks, and messages keep their order.
-    pub(super) fn take_halos(&self, inputs: &Inputs, failures: &mut Vec<Failure>) -> Vec<Ghosts> {
+    /// The ghosts of all that is gathered, before anything is sent: new ones need the consent of
+    /// all ranks, and messages keep their order.
+    pub(super) fn take_ghosts(&self, inputs: &Inputs, failures: &mut Vec<Failure>) -> Vec<Ghosts> {
         let Context { comm, pool, .. } = *self.context;
         let mut all = Vec::new();
         for (slot, piece) in self.task.gathered() {
@@ -291,8 +291,8 @@ impl Running<'_, '_> {
             if part.key.x_partition == Partition::Replicated {
                 continue;
             }
-            match part.take_halo(comm, pool, self.ghost(slot, piece)) {
-                Ok(halo) => all.push(Ghosts { slot, piece, halo }),
+            match part.take_ghosts(comm, pool, self.ghost(slot, piece)) {
+                Ok(link) => all.push(Ghosts { slot, piece, link }),
                 Err(cause) => failures.push(Failure::gathered(slot, cause)),
             }
         }
@@ -306,9 +306,9 @@ impl Running<'_, '_> {
     }
 
     fn receive_ghosts(&self, ghosts: &mut [Ghosts], inputs: &Inputs, failures: &mut Vec<Failure>) {
-        for Ghosts { slot, piece, halo } in ghosts {
+        for Ghosts { slot, piece, link } in ghosts {
             let exchange = &inputs.piece(*piece).exchange;
-            if let Err(cause) = halo.finish(self.context.comm, exchange) {
+            if let Err(cause) = link.finish(self.context.comm, exchange) {
                 failures.push(Failure::gathered(*slot, cause));
             }
         }
@@ -428,11 +428,11 @@ impl Running<'_, '_> {
             },
             Binding::Gathered { slot, piece } => {
                 let of_x = |ghosts: &&Ghosts| (ghosts.slot, ghosts.piece) == (slot, piece);
-                let halo = ghosts.iter().find(of_x).map(|ghosts| &ghosts.halo);
+                let link = ghosts.iter().find(of_x).map(|ghosts| &ghosts.link);
                 Operand::Gather {
                     own: place(self.of_slot(slot), access)?.cast_const(),
                     own_len: inputs.piece(piece).own_len,
-                    ghosts: halo.map_or(std::ptr::null(), Halo::ghosts),
+                    ghosts: link.map_or(std::ptr::null(), GhostExchange::ghosts),
                     width: self.task.pieces[piece].width,
                 }
             }

@@ -52,7 +52,7 @@ use std::time::Instant;
 /// ([`planned::Plans`]).
 pub(crate) trait Machine: fmt::Debug + Sync {
     /// The ghosts that arrive while the task runs.
-    fn take_halos(
+    fn take_ghosts(
         &self,
         running: &Running<'_, '_>,
         inputs: &Inputs,
@@ -65,7 +65,7 @@ pub(crate) trait Machine: fmt::Debug + Sync {
         running: &mut Running<'_, '_>,
         can_run: bool,
         inputs: &Inputs,
-        halos: Vec<Ghosts>,
+        ghosts: Vec<Ghosts>,
         failures: &mut Vec<Failure>,
     ) -> Result<(), Error>;
 
@@ -234,7 +234,7 @@ impl<'c> Running<'_, 'c> {
         self.check_tiles(&mut failures);
         self.check_targets(&mut failures);
         let machine = self.context.machine;
-        let halos = machine.take_halos(self, &inputs, &mut failures);
+        let ghosts = machine.take_ghosts(self, &inputs, &mut failures);
         if failures.is_empty() {
             failures.extend(self.prepare(&mut inputs).err());
         }
@@ -245,7 +245,7 @@ impl<'c> Running<'_, 'c> {
         let runs = part.is_some() || failures.is_empty();
         let (whole, known) = (self.task, failures.len());
         let mut running = self.instead(part.as_ref().unwrap_or(whole));
-        let outcome = machine.compute(&mut running, runs, &inputs, halos, &mut failures);
+        let outcome = machine.compute(&mut running, runs, &inputs, ghosts, &mut failures);
         self.travel = running.travel;
         let has_run = runs && part.is_none() && outcome.is_ok();
         self.frame.replace(&whole.versions, has_run);

@@ -22,7 +22,7 @@ use sparsefuse_kernels::{DType, Inst};
 pub(crate) struct Plans;
 
 impl Machine for Plans {
-    fn take_halos(
+    fn take_ghosts(
         &self,
         _running: &Running<'_, '_>,
         _inputs: &Inputs,
@@ -36,7 +36,7 @@ impl Machine for Plans {
         running: &mut Running<'_, '_>,
         can_run: bool,
         inputs: &Inputs,
-        _halos: Vec<Ghosts>,
+        _ghosts: Vec<Ghosts>,
         _failures: &mut Vec<Failure>,
     ) -> Result<(), Error> {
         match can_run {
@@ -120,8 +120,8 @@ impl Running<'_, '_> {
                 continue;
             }
             let ghost = self.ghost(slot, piece);
-            let halo = part.take_halo(self.context.comm, self.context.pool, ghost)?;
-            part.put_back(halo);
+            let exchange = part.take_ghosts(self.context.comm, self.context.pool, ghost)?;
+            part.put_back(exchange);
             let receives = part.exchange.receives().iter();
             arrivals.extend(receives.map(|(from, places)| Arrival {
                 from: *from,

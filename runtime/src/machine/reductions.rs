@@ -117,7 +117,7 @@ impl Running<'_, '_> {
             return Ok(());
         }
         let mut shares = std::mem::take(&mut self.frame.shares);
-        self.plant(ran, &mut shares);
+        self.build_forests(ran, &mut shares);
         if self
             .task
             .reductions
@@ -136,7 +136,7 @@ impl Running<'_, '_> {
 
     /// Makes the frame's forests those of this rank's tiles, and adds to `shares` which of them is
     /// that of each reduction of the task, or why there is none.
-    fn plant(&mut self, ran: &FusedTask, shares: &mut Vec<Result<usize, Error>>) {
+    fn build_forests(&mut self, ran: &FusedTask, shares: &mut Vec<Result<usize, Error>>) {
         let Frame {
             partials,
             forests,
@@ -159,7 +159,7 @@ impl Running<'_, '_> {
                 Some(first) => forest.set_blocks(op, dtype, first, tiles),
                 None => {
                     let extent = ran.extents[reduction.domain as usize];
-                    (extent.tiles).plant((op, dtype), reduction.first_row, tiles, forest);
+                    (extent.tiles).build_forest((op, dtype), reduction.first_row, tiles, forest);
                 }
             }
         }

@@ -18,7 +18,7 @@ use self::elements::{read_elements, sum_of, write_elements};
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, ErrorKind, Local, Runtime};
+use sparsefuse_runtime::{Error, Local, Runtime};
 use sparsefuse_sparse::remove_stale;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -173,7 +173,7 @@ fn target(path: &Path) -> Result<PathBuf, Error> {
         Err(_) if !path.is_symlink() => return Ok(path.to_path_buf()),
         Err(_) => "a link that leads nowhere",
     };
-    Err(refused(path, "a file for checkpoints", found))
+    Err(Error::file(path, "a file for checkpoints", found))
 }
 
 /// The file that becomes the checkpoint.
@@ -207,7 +207,7 @@ pub(crate) fn read<T: Field>(
         Ok(())
     } else {
         let expected = "vectors with the sums that its header states";
-        Err(refused(path, expected, "others: the file is damaged"))
+        Err(Error::file(path, expected, "others: the file is damaged"))
     })?;
     let vectors = parts.into_iter().map(|part| like.with_local(part));
     let vectors = runtime.agree(vectors.collect::<Result<Vec<_>, Error>>())?;
@@ -230,23 +230,23 @@ fn read_rows<T: Field>(
     // A pipe would wait for who writes it.
     let metadata = fs::metadata(path).map_err(refuse)?;
     if !metadata.is_file() {
-        return Err(refused(path, "a checkpoint", "no regular file"));
+        return Err(Error::file(path, "a checkpoint", "no regular file"));
     }
     let file = File::open(path).map_err(refuse)?;
     let len = file.metadata().map_err(refuse)?.len();
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let header = Header::read(&mut reader, len)
         .map_err(refuse)?
-        .map_err(|(expected, found)| refused(path, expected, found))?;
+        .map_err(|(expected, found)| Error::file(path, expected, found))?;
     header
         .check(expected)
-        .map_err(|(expected, found)| refused(path, expected, found))?;
+        .map_err(|(expected, found)| Error::file(path, expected, found))?;
     let start = header.bytes(n_vectors);
     let vector_bytes = (header.rows * size_of::<T>()) as u64;
     let whole = start + vector_bytes * n_vectors as u64;
     if len != whole {
         let found = format!("{len}: the file is cut short or damaged");
-        return Err(refused(path, format!("{whole} bytes"), found));
+        return Err(Error::file(path, format!("{whole} bytes"), found));
     }
     let mut parts = Vec::with_capacity(n_vectors);
     for number in 0..n_vectors as u64 {
@@ -268,15 +268,6 @@ fn total(ranks: &[Vec<u64>]) -> Vec<u64> {
     total
 }
 
-fn refused(path: &Path, expected: impl Into<String>, found: impl Into<String>) -> Error {
-    ErrorKind::File {
-        path: path.to_owned(),
-        expected: expected.into(),
-        found: found.into(),
-    }
-    .into()
-}
-
 fn failure(path: &Path, expected: &str, error: &io::Error) -> Error {
-    refused(path, expected, format!("the error `{error}`"))
+    Error::file(path, expected, format!("the error `{error}`"))
 }

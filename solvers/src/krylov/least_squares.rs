@@ -7,11 +7,11 @@
 //! x = x0 + M^-1 y.
 
 use super::Method;
-use super::admission::check;
 use super::iterations::{End, Iterations, until_stopped};
 use super::residual::TrueResidual;
 use super::scaling::norm_of_tiny;
 use super::stopping::{is_finite, max_iter};
+use super::validation::check;
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Rhs, Solution, StopReason};
 use crate::turns::norm_of;

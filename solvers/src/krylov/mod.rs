@@ -19,7 +19,6 @@ mod tfqmr;
 pub(crate) mod scaling;
 mod solver;
 
-mod admission;
 mod arnoldi;
 mod iterations;
 mod least_squares;
@@ -27,6 +26,7 @@ mod orthogonality;
 mod projected;
 pub(crate) mod scalars;
 mod stopping;
+mod validation;
 
 pub use bicg::{bicg, bicg_with};
 pub use bicgstab::{bicgstab, bicgstab_with};

@@ -30,7 +30,7 @@ use crate::solution::{Input, Monitor, Options, Rhs, Solution, StopReason};
 use crate::turns::{norm_of, root, value};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{DType, Field, Real};
-use sparsefuse_runtime::{Error, Runtime, Shape};
+use sparsefuse_runtime::{Error, Runtime};
 use std::ops::{ControlFlow, RangeInclusive};
 
 /// The seed of the vector that operators are tried with.
@@ -444,13 +444,7 @@ async fn largest_image<T: Field>(
     let probe = b.runtime().enter(|| Vector::random_uniform([n_cols], SEED));
     let image = a.apply(&times_power(&probe, power))?;
     check_runtime(op, &probe, &image)?;
-    if image.len() != n_rows {
-        return Err(Error::shape(
-            op,
-            Shape::new(&[n_rows]),
-            Shape::new(&[image.len()]),
-        ));
-    }
+    Error::check_shape(op, &[n_rows], &image.shape())?;
     Ok(value(&image.norm_inf()).await?.to_f64())
 }
 

@@ -16,10 +16,10 @@
 //! [`Stopping::saved`] gives a method what one holds.
 
 use super::Method;
-use super::admission::check;
 use super::iterations::{End, Iterations, Steps, expect_positive, until_stopped};
 use super::residual::TrueResidual;
 use super::scalars::real;
+use super::validation::check;
 use crate::checkpoint::{self, Header, State};
 use crate::operator::{LinearOperator, check_runtime};
 use crate::solution::{Options, Rhs, Solution, StopReason};

@@ -1,7 +1,7 @@
 //! Geometric multigrid: hierarchies on structured grids.
 
 use super::coarsest::Coarsest;
-use super::colours::Colours;
+use super::colors::Colors;
 use super::cycle::{Hierarchy, Level};
 use super::ends::ends;
 use super::galerkin::galerkin;
@@ -12,7 +12,7 @@ use super::stencil::{Stencil, couplings};
 use super::transfers::GridTransfer;
 use crate::powers::times_power_of_entries;
 use sparsefuse_kernels::{Field, Real as _};
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::Error;
 use sparsefuse_sparse::{Csr, Threads, eager, parallel};
 use std::fmt;
 use std::ops::Range;
@@ -173,12 +173,12 @@ impl<T: Field> GridSetup<T> {
         let finest = a;
         let (mut a, mut grid, mut stencil) = (a.clone(), self.grid.clone(), self.stencil);
         let relaxation = |a: &Csr<T>, grid: &Grid, stencil: Option<Stencil>| {
-            let colours = stencil.map(|stencil| Colours::new(grid, stencil));
+            let colors = stencil.map(|stencil| Colors::new(grid, stencil));
             let omega = match smoother {
                 Smoother::Jacobi { omega: None } => safe_weight(a, best_weight(grid))?,
                 _ => best_weight(grid),
             };
-            Relaxation::new(a, smoother, Some(omega), None, colours.as_ref())
+            Relaxation::new(a, smoother, Some(omega), None, colors.as_ref())
         };
         while levels.len() + 1 < most
             && a.n_rows() > coarsest_rows
@@ -268,11 +268,7 @@ impl<T: Field> GridSetup<T> {
                 let sides = &grid.sides[3 - self.n_sides..];
                 let coarse = a.runtime().enter(|| discretise(level + 1, sides))?;
                 let n: usize = sides.iter().product();
-                if coarse.shape() != (n, n) {
-                    let shape = |(rows, cols)| Shape::new(&[rows, cols]);
-                    let (expected, found) = (shape((n, n)), shape(coarse.shape()));
-                    return Err(Error::shape("multigrid", expected, found));
-                }
+                Error::check_shape("multigrid", &[n, n], &<[usize; 2]>::from(coarse.shape()))?;
                 let coarse = times_power_of_entries(&coarse, -self.power);
                 let stencil = Stencil::of(&coarse, grid)?;
                 Ok((coarse, stencil))

@@ -29,7 +29,7 @@ mod galerkin;
 mod stencil;
 
 mod coarsest;
-mod colours;
+mod colors;
 mod cycle;
 mod gauss_jordan;
 mod pseudo_inverse;

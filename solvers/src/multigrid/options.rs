@@ -35,9 +35,9 @@ pub enum Smoother {
         /// The lower end of the interval is the upper one divided by this.
         ratio: f64,
     },
-    /// Gauss-Seidel, one colour after another, so that all unknowns of a colour change at once: in
-    /// ascending order of the colours before the coarse correction, descending after it, so that
-    /// the cycle is symmetric. One product for each colour: two colours on grids whose stencils
+    /// Gauss-Seidel, one color after another, so that all unknowns of a color change at once: in
+    /// ascending order of the colors before the coarse correction, descending after it, so that
+    /// the cycle is symmetric. One product for each color: two colors on grids whose stencils
     /// reach along the axes only, 2^d on other grids. For hierarchies on grids.
     GaussSeidel,
 }

@@ -4,12 +4,13 @@
 //! correction, and [`Relaxation::after`] improves an x, after it. The second is the adjoint of the
 //! first with regard to A, so that a cycle with as many steps after as before is symmetric.
 
-use super::colours::Colours;
+use super::colors::Colors;
 use super::options::Smoother;
+use crate::operator::check_square;
 use crate::preconditioners::Interval;
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::{Field, Numeric, Real};
-use sparsefuse_runtime::{Error, Shape, try_collect};
+use sparsefuse_runtime::{Error, try_collect};
 use sparsefuse_sparse::Csr;
 
 /// The smoother of one level.
@@ -22,7 +23,7 @@ pub(super) enum Relaxation<T> {
         inverse: Diagonal<T>,
         interval: Interval,
     },
-    /// x += D^-1 r at the unknowns of one colour, for each colour: D^-1 with zeros at the others.
+    /// x += D^-1 r at the unknowns of one color, for each color: D^-1 with zeros at the others.
     GaussSeidel(Vec<Vector<T>>),
 }
 
@@ -83,13 +84,13 @@ impl<T: Field> Diagonal<T> {
 impl<T: Field> Relaxation<T> {
     /// The smoother for a matrix; `omega` is what the hierarchy takes for the weight of Jacobi
     /// steps where the options leave it open; `lambda` the largest eigenvalue of D^-1 A, if it is
-    /// known; `colours` are those of the rows, if they have any.
+    /// known; `colors` are those of the rows, if they have any.
     pub(super) fn new(
         a: &Csr<T>,
         smoother: Smoother,
         omega: Option<f64>,
         lambda: Option<f64>,
-        colours: Option<&Colours>,
+        colors: Option<&Colors>,
     ) -> Result<Self, Error> {
         let inverse = Diagonal::inverse_of(a)?;
         let largest = || match lambda {
@@ -113,11 +114,11 @@ impl<T: Field> Relaxation<T> {
                 }
             }
             Smoother::GaussSeidel => {
-                let colours = colours.ok_or_else(|| {
+                let colors = colors.ok_or_else(|| {
                     let expected = "a grid for Gauss-Seidel steps";
                     Error::argument("multigrid", expected, "a matrix without one")
                 })?;
-                Self::GaussSeidel(by_colour(a, &inverse, colours)?)
+                Self::GaussSeidel(by_color(a, &inverse, colors)?)
             }
         })
     }
@@ -146,15 +147,10 @@ impl<T: Field> Relaxation<T> {
                 let (divide, product) = (|r: &_| inverse.times(r), |x: &_| a.try_matvec(x));
                 interval.iterate(divide, product, b, None, steps)
             }
-            Self::GaussSeidel(colours) => {
-                let mut x = &colours[0] * b;
-                for colour in colours
-                    .iter()
-                    .cycle()
-                    .skip(1)
-                    .take(steps * colours.len() - 1)
-                {
-                    x += colour * residual(a, b, &x)?;
+            Self::GaussSeidel(colors) => {
+                let mut x = &colors[0] * b;
+                for color in colors.iter().cycle().skip(1).take(steps * colors.len() - 1) {
+                    x += color * residual(a, b, &x)?;
                 }
                 Ok(x)
             }
@@ -193,10 +189,10 @@ impl<T: Field> Relaxation<T> {
                 let (divide, product) = (|r: &_| inverse.times(r), |x: &_| a.try_matvec(x));
                 x = interval.iterate(divide, product, b, Some(x), steps)?;
             }
-            Self::GaussSeidel(colours) => {
+            Self::GaussSeidel(colors) => {
                 for _ in 0..steps {
-                    for colour in colours.iter().rev() {
-                        x += colour * residual(a, b, &x)?;
+                    for color in colors.iter().rev() {
+                        x += color * residual(a, b, &x)?;
                     }
                 }
             }
@@ -209,11 +205,11 @@ fn residual<T: Field>(a: &Csr<T>, b: &Vector<T>, x: &Vector<T>) -> Result<Vector
     b.try_sub(&a.try_matvec(x)?)
 }
 
-/// D^-1 with zeros but at the rows of one colour, for each colour.
-fn by_colour<T: Field>(
+/// D^-1 with zeros but at the rows of one color, for each color.
+fn by_color<T: Field>(
     a: &Csr<T>,
     inverse: &Diagonal<T>,
-    colours: &Colours,
+    colors: &Colors,
 ) -> Result<Vec<Vector<T>>, Error> {
     let inverse = match inverse {
         Diagonal::Varying(inverse) => inverse.clone(),
@@ -221,8 +217,8 @@ fn by_colour<T: Field>(
     };
     let local = a.runtime().agree(inverse.local())?;
     let rows = local.rows();
-    let masked = |colour: usize| {
-        let element = |(row, &value): (usize, &T)| match colours.of(row) == colour {
+    let masked = |color: usize| {
+        let element = |(row, &value): (usize, &T)| match colors.of(row) == color {
             true => value,
             false => T::ZERO,
         };
@@ -230,7 +226,7 @@ fn by_colour<T: Field>(
         a.runtime()
             .agree(elements.and_then(|elements| inverse.with_local(elements)))
     };
-    (0..colours.count()).map(masked).collect()
+    (0..colors.count()).map(masked).collect()
 }
 
 /// An estimate of the largest eigenvalue of D^-1 A, from below, by ten steps of the power method
@@ -247,12 +243,7 @@ fn by_colour<T: Field>(
 ///
 /// If the matrix is not square, or its values could not be computed.
 pub fn largest_eigenvalue<T: Field>(a: &Csr<T>) -> Result<f64, Error> {
-    if a.n_rows() != a.n_cols() {
-        let shape = |rows, cols| Shape::new(&[rows, cols]);
-        let expected = shape(a.n_rows(), a.n_rows());
-        let found = shape(a.n_rows(), a.n_cols());
-        return Err(Error::shape("largest_eigenvalue", expected, found));
-    }
+    check_square("largest_eigenvalue", a)?;
     eigenvalue(a, &Diagonal::inverse_of(a)?)
 }
 

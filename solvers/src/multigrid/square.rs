@@ -1,4 +1,4 @@
-//! Sizes of entries.
+//! The square of an absolute value.
 
 use sparsefuse_kernels::Field;
 

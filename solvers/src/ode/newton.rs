@@ -9,7 +9,7 @@ use crate::preconditioners::{Direct, HAS_FACTORS, Preconditioner, is_singular, s
 use crate::solution::Options;
 use sparsefuse_dense::{Array, Scalar, Vector};
 use sparsefuse_kernels::{Field, Numeric, Real};
-use sparsefuse_runtime::{Error, Runtime, Shape};
+use sparsefuse_runtime::{Error, Runtime};
 use sparsefuse_sparse::{Csr, Triplets};
 use std::cell::RefCell;
 
@@ -112,11 +112,7 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
             Jacobian::Function(function) => function(t, y)?,
         };
         let n = y.len();
-        if matrix.shape() != (n, n) {
-            let (rows, columns) = matrix.shape();
-            let found = Shape::new(&[rows, columns]);
-            return Err(Error::shape(OP, Shape::new(&[n, n]), found));
-        }
+        Error::check_shape(OP, &[n, n], &<[usize; 2]>::from(matrix.shape()))?;
         if matrix.values().first_not_finite()?.is_some() {
             return Ok(false);
         }

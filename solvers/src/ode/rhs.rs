@@ -5,7 +5,7 @@ use super::root::root;
 use crate::operator::check_runtime;
 use sparsefuse_dense::{Array, Scalar};
 use sparsefuse_kernels::{Field, Numeric};
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::Error;
 
 const OP: &str = "solve_ivp";
 
@@ -35,14 +35,8 @@ impl<'a, T: Field, const D: usize> Rhs<'a, T, D> {
         self.evaluations += 1;
         let slope = (self.function)(t, y)?;
         check_runtime(OP, y, &slope)?;
-        match slope.shape() == y.shape() {
-            true => Ok(slope),
-            false => Err(Error::shape(
-                OP,
-                Shape::new(&y.shape()),
-                Shape::new(&slope.shape()),
-            )),
-        }
+        Error::check_shape(OP, &y.shape(), &slope.shape())?;
+        Ok(slope)
     }
 
     /// How large an error each element of a state may have.

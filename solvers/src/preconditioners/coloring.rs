@@ -1,14 +1,14 @@
-//! Colours for the rows of a matrix: rows of one colour do not depend on one another.
+//! Colors for the rows of a matrix: rows of one color do not depend on one another.
 //!
-//! Rows take colours in order, each the first that none of its neighbours before it has; j is a
-//! neighbour of i where a_ij or a_ji is stored. The ranks follow one another, so the colours do not
+//! Rows take colors in order, each the first that none of its neighbours before it has; j is a
+//! neighbour of i where a_ij or a_ji is stored. The ranks follow one another, so the colors do not
 //! depend on them. Red and black for five-point stencils.
 
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, reserve};
 use sparsefuse_sparse::{Chain, Csr, LocalRows, RowLayout, Sweep, eager};
 
-/// The colours of the rows of a square matrix.
+/// The colors of the rows of a square matrix.
 #[derive(Clone, Debug)]
 pub(super) struct Coloring {
     layout: RowLayout,
@@ -17,7 +17,7 @@ pub(super) struct Coloring {
 }
 
 impl Coloring {
-    /// Colours the rows of a matrix. Every rank must ask.
+    /// Colors the rows of a matrix. Every rank must ask.
     pub(super) fn of<T: Field>(a: &Csr<T>) -> Result<Self, Error> {
         eager("coloring", &[a], || Self::found(a))
     }
@@ -54,7 +54,7 @@ impl Coloring {
         })
     }
 
-    /// The same matrix, with its rows spread as the colours are.
+    /// The same matrix, with its rows spread as the colors are.
     pub(super) fn arrange<T: Field>(&self, a: &Csr<T>) -> Result<Csr<T>, Error> {
         arrange(a, &self.layout)
     }
@@ -64,7 +64,7 @@ impl Coloring {
         &self.layout
     }
 
-    /// The colour of each row of this rank.
+    /// The color of each row of this rank.
     pub(super) fn of_rows(&self) -> &[u32] {
         &self.of_rows
     }
@@ -82,7 +82,7 @@ fn arrange<T: Field>(a: &Csr<T>, layout: &RowLayout) -> Result<Csr<T>, Error> {
     a.transpose()?.transpose()
 }
 
-/// The colours of this rank's rows, given those of the rows before that they need.
+/// The colors of this rank's rows, given those of the rows before that they need.
 fn greedy<T>(
     layout: &RowLayout,
     (needed, colors): (&[u32], &[u32]),
@@ -90,7 +90,7 @@ fn greedy<T>(
 ) -> Result<Vec<u32>, Error> {
     let first = layout.rows().start;
     let mut of_rows: Vec<u32> = reserve(layout.rows().len())?;
-    // The last row that saw a colour at a neighbour.
+    // The last row that saw a color at a neighbour.
     let mut seen: Vec<usize> = Vec::new();
     for (number, row) in layout.rows().enumerate() {
         for structure in structures {
@@ -101,7 +101,7 @@ fn greedy<T>(
                     Some(own) => of_rows[own],
                     None => colors[needed.partition_point(|&row| row < column)],
                 };
-                // Earlier ranks may have more colours.
+                // Earlier ranks may have more colors.
                 seen.resize(seen.len().max(color as usize + 1), usize::MAX);
                 seen[color as usize] = row;
             }

@@ -5,7 +5,7 @@
 //! depend on their number; on the instruction set of the machine they do. Rows are given to faer as
 //! columns, so what it factors is the transpose.
 
-use super::system::{Method, System};
+use super::system::{Factorisation, System};
 use crate::powers::{exponent, times_power_of};
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::linalg::solvers::LltError;
@@ -42,7 +42,7 @@ enum Precision {
 
 impl<T: Field> Complete<T> {
     /// Factors the matrix that has these rows, and as many columns.
-    pub(super) fn new(method: Method, rows: &LocalRows<T>) -> Result<Self, Error> {
+    pub(super) fn new(method: Factorisation, rows: &LocalRows<T>) -> Result<Self, Error> {
         let (pos, crd) = (&rows.pos[..], &rows.crd[..]);
         let factors = match T::IS_COMPLEX {
             true => Precision::Complex(complex_factors(method, pos, crd, complex(&rows.vals)?)?),
@@ -119,7 +119,7 @@ fn complex<T: Field>(values: &[T]) -> Result<Vec<Complex<f64>>, Error> {
 macro_rules! ways_into_faer {
     ($E:ty: $factors:ident, $update:ident, $solve:ident) => {
         fn $factors(
-            method: Method,
+            method: Factorisation,
             pos: &[u64],
             crd: &[u32],
             entries: Vec<$E>,
@@ -209,7 +209,12 @@ impl Number for Complex<f64> {
 }
 
 impl<E: Number> Factors<E> {
-    fn new(method: Method, pos: &[u64], crd: &[u32], entries: Vec<E>) -> Result<Self, Error> {
+    fn new(
+        method: Factorisation,
+        pos: &[u64],
+        crd: &[u32],
+        entries: Vec<E>,
+    ) -> Result<Self, Error> {
         let n = pos.len() - 1;
         if let Some(row) = (0..n).find(|&row| pos[row] == pos[row + 1]) {
             let expected = format!("an entry in row {row}");
@@ -219,16 +224,16 @@ impl<E: Number> Factors<E> {
         let crd = try_collect(crd.iter().map(|&column| column as usize))?;
         let structure = SymbolicSparseColMat::new_checked(n, n, pos, None, crd);
         let (entries, powers) = match method {
-            Method::Lu => near_one(structure.col_ptr(), entries)?,
-            Method::Cholesky => (entries, Vec::new()),
+            Factorisation::Lu => near_one(structure.col_ptr(), entries)?,
+            Factorisation::Cholesky => (entries, Vec::new()),
         };
         let matrix = SparseColMatRef::new(structure.as_ref(), &entries[..]);
         let values = match method {
-            Method::Lu => {
+            Factorisation::Lu => {
                 let symbolic = factorize_symbolic_lu(matrix.symbolic(), Default::default());
                 lu(&Arc::new(symbolic.map_err(refused)?), matrix)?
             }
-            Method::Cholesky => {
+            Factorisation::Cholesky => {
                 let (order, params) = (Default::default(), Default::default());
                 let of = matrix.symbolic();
                 let symbolic = factorize_symbolic_cholesky(of, Side::Lower, order, params);

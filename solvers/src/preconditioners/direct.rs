@@ -5,12 +5,12 @@
 //! what no iteration solves. Without the feature `direct` they fail and say so.
 
 use super::complete::Complete;
-use super::system::{Method, System};
+use super::system::{Factorisation, System};
 use super::{Preconditioner, check_square, check_update};
 use crate::operator::{LinearOperator, check_finite, check_rhs};
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Exchange, Runtime, Shape};
+use sparsefuse_runtime::{Error, Exchange, Runtime};
 use sparsefuse_sparse::{Csr, LocalRows, RowLayout, eager};
 use std::fmt;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub fn spsolve<T: Field>(a: &Csr<T>, b: &Vector<T>) -> Result<Vector<T>, Error> 
 /// If the matrix is not square or is singular, an entry is infinite or not a number, memory runs
 /// out, or the computation of the values failed.
 pub fn splu<T: Field>(a: &Csr<T>) -> Result<Direct<T>, Error> {
-    Direct::new(a, Method::Lu)
+    Direct::new(a, Factorisation::Lu)
 }
 
 /// The Cholesky factorisation of a Hermitian positive definite matrix, in an order that keeps fill
@@ -71,7 +71,7 @@ pub fn splu<T: Field>(a: &Csr<T>) -> Result<Direct<T>, Error> {
 /// If the matrix is not square or not positive definite, an entry is infinite or not a number,
 /// memory runs out, or the computation of the values failed.
 pub fn spcholesky<T: Field>(a: &Csr<T>) -> Result<Direct<T>, Error> {
-    Direct::new(a, Method::Cholesky)
+    Direct::new(a, Factorisation::Cholesky)
 }
 
 /// A complete factorisation: z = A^-1 r up to rounding. Made by [`splu`] or [`spcholesky`].
@@ -84,12 +84,12 @@ pub fn spcholesky<T: Field>(a: &Csr<T>) -> Result<Direct<T>, Error> {
 /// by LU, 1.6 times by Cholesky (`diffusion2d:300`, one core of an x86-64 server).
 pub struct Direct<T> {
     layout: RowLayout,
-    method: Method,
+    method: Factorisation,
     factors: Arc<Complete<T>>,
 }
 
 impl<T: Field> Direct<T> {
-    fn new(a: &Csr<T>, method: Method) -> Result<Self, Error> {
+    fn new(a: &Csr<T>, method: Factorisation) -> Result<Self, Error> {
         check_square(OP, a)?;
         check_finite(OP, a)?;
         let layout = a.row_layout()?;
@@ -124,11 +124,11 @@ impl<T: Field> Direct<T> {
     /// If `b` has another number of rows than the matrix, or neither one dimension nor two.
     pub fn solve<const D: usize>(&self, b: &Array<T, D>) -> Result<Array<T, D>, Error> {
         let (shape, n) = (b.shape(), self.layout.n_rows());
-        if shape.first().is_some_and(|&rows| rows != n) {
-            let mut expected = shape;
-            expected[0] = n;
-            return Err(Error::shape(OP, Shape::new(&expected), Shape::new(&shape)));
+        let mut expected = shape;
+        if let Some(rows) = expected.first_mut() {
+            *rows = n;
         }
+        Error::check_shape(OP, &expected, &shape)?;
         let solve = |b: &Vector<T>| self.solve_system(b, System::Plain);
         match shape[..] {
             [_] => solve(&b.reshape([n])?)?.reshape(shape),
@@ -147,10 +147,7 @@ impl<T: Field> Direct<T> {
     }
 
     fn solve_system(&self, b: &Vector<T>, system: System) -> Result<Vector<T>, Error> {
-        if b.len() != self.layout.n_rows() {
-            let expected = Shape::new(&[self.layout.n_rows()]);
-            return Err(Error::shape(OP, expected, Shape::new(&[b.len()])));
-        }
+        Error::check_shape(OP, &[self.layout.n_rows()], &b.shape())?;
         let factors = Arc::clone(&self.factors);
         self.layout
             .of_whole(self.method.solve(), b, 0, move |b, rows, x| {

@@ -77,10 +77,10 @@ impl Elimination {
         let (factored, found) = work.eliminate(rows, memory);
         runtime.count_moved(factored.bytes() + size_of_val(rows.crd()) + size_of_val(rows.vals()));
         let upper = factored.upper.as_rows();
-        let handed_on = upper.send(runtime, chain, |row| upper.entries(row));
-        let handed_on = chain.send(runtime, Ok(&factored.inverse)).and(handed_on);
+        let forwarded = upper.send(runtime, chain, |row| upper.entries(row));
+        let forwarded = chain.send(runtime, Ok(&factored.inverse)).and(forwarded);
         // Ranks after a failed one have gone on with what it left: the first failure counts.
-        let found = found.and_then(|found| handed_on.map(|()| found));
+        let found = found.and_then(|found| forwarded.map(|()| found));
         let pivot = first_pivot(&self.layout, runtime.agree(found)?)?;
         Ok(pivot.map_or(Ok(factored), Err))
     }

@@ -38,7 +38,7 @@ impl<T: Field> Factors<T> {
     /// answer.
     pub(super) fn are_of(&self, rows: Rows<'_, T>) -> Result<bool, Error> {
         let is_same = self.lower.is_of(rows) && self.upper.is_of(rows);
-        let everywhere = self.lower.layout().runtime().all_gather(&[is_same])?;
+        let everywhere = self.layout().runtime().all_gather(&[is_same])?;
         Ok(everywhere.iter().all(|is_same| is_same[0]))
     }
 
@@ -56,15 +56,15 @@ impl<T: Field> Factors<T> {
         Ok(())
     }
 
-    pub(super) fn n_rows(&self) -> usize {
-        self.lower.layout().n_rows()
+    pub(super) fn layout(&self) -> &RowLayout {
+        self.lower.layout()
     }
 
     /// z = U^-1 L^-1 r.
     pub(super) fn solve(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
         let (lower, upper) = (self.lower.sweep(), self.upper.sweep());
         let bytes = lower.bytes() + upper.bytes();
-        let layout = self.lower.layout();
+        let layout = self.layout();
         layout.sweep("triangular_solve", r, bytes, move |args, z| {
             lower.solve(args, z)?;
             upper.solve(args, z)
@@ -83,3 +83,29 @@ impl<T: Field> Factors<T> {
         lower.solve(&upper.solve(r)?)
     }
 }
+
+/// The operator that a preconditioner is by its `factors`, and the method of these that applies the
+/// adjoint.
+macro_rules! applies_factors {
+    ($preconditioner:ident $adjoint:ident) => {
+        impl<T: Field> LinearOperator<T> for $preconditioner<T> {
+            fn shape(&self) -> (usize, usize) {
+                let n_rows = self.factors.layout().n_rows();
+                (n_rows, n_rows)
+            }
+
+            fn runtime(&self) -> Option<&Runtime> {
+                Some(self.factors.layout().runtime())
+            }
+
+            fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+                self.factors.solve(r)
+            }
+
+            fn apply_adjoint(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
+                self.factors.$adjoint(r)
+            }
+        }
+    };
+}
+pub(super) use applies_factors;

@@ -1,7 +1,7 @@
 //! Incomplete Cholesky factorisation without fill.
 
 use super::elimination::{Elimination, pattern_again, pattern_of, with_rows_in};
-use super::factors::Factors;
+use super::factors::{Factors, applies_factors};
 use super::{Preconditioner, check_square, check_update};
 use crate::local::elimination::{Factored, Rule};
 use crate::local::pattern::Pattern;
@@ -55,7 +55,6 @@ const SHIFTS: i32 = 24;
 #[derive(Clone, Debug)]
 pub struct Ic0<T> {
     elimination: Elimination,
-    layout: RowLayout,
     factors: Factors<T>,
     shift: f64,
 }
@@ -84,7 +83,6 @@ impl<T: Field> Ic0<T> {
         Ok(Self {
             elimination,
             factors: Factors::new(&layout, factored)?,
-            layout,
             shift,
         })
     }
@@ -156,24 +154,8 @@ fn check_diagonal<T: Field>(layout: &RowLayout, rows: Rows<'_, T>) -> Result<(),
     Ok(())
 }
 
-impl<T: Field> LinearOperator<T> for Ic0<T> {
-    fn shape(&self) -> (usize, usize) {
-        (self.factors.n_rows(), self.factors.n_rows())
-    }
-
-    fn runtime(&self) -> Option<&Runtime> {
-        Some(self.layout.runtime())
-    }
-
-    fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.factors.solve(r)
-    }
-
-    fn apply_adjoint(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        // M is Hermitian.
-        self.factors.solve(r)
-    }
-}
+// M is Hermitian.
+applies_factors!(Ic0 solve);
 
 impl<T: Field> Preconditioner<T> for Ic0<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
@@ -185,7 +167,7 @@ impl<T: Field> Preconditioner<T> for Ic0<T> {
                 factors,
                 ..
             } = self;
-            self.shift = with_rows_in(&self.layout, a, |rows| {
+            self.shift = with_rows_in(elimination.layout(), a, |rows| {
                 let pattern = pattern_again(OP, elimination.layout(), factors, rows)?;
                 let (factored, shift) = factor(elimination, rows, pattern)?;
                 factors.update(factored)?;

@@ -1,7 +1,7 @@
 //! Incomplete LU factorisation without fill.
 
 use super::elimination::{Elimination, pattern_again, pattern_of, with_rows_in};
-use super::factors::Factors;
+use super::factors::{Factors, applies_factors};
 use super::{Preconditioner, check_square, check_update};
 use crate::local::elimination::Rule;
 use crate::operator::{LinearOperator, check_finite};
@@ -73,23 +73,7 @@ impl<T: Field> Ilu0<T> {
     }
 }
 
-impl<T: Field> LinearOperator<T> for Ilu0<T> {
-    fn shape(&self) -> (usize, usize) {
-        (self.factors.n_rows(), self.factors.n_rows())
-    }
-
-    fn runtime(&self) -> Option<&Runtime> {
-        Some(self.elimination.layout().runtime())
-    }
-
-    fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.factors.solve(r)
-    }
-
-    fn apply_adjoint(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.factors.solve_adjoint(r)
-    }
-}
+applies_factors!(Ilu0 solve_adjoint);
 
 impl<T: Field> Preconditioner<T> for Ilu0<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 //! Incomplete LU factorisation with levels of fill.
 
 use super::elimination::{Elimination, other_structure, with_rows_in};
-use super::factors::Factors;
+use super::factors::{Factors, applies_factors};
 use super::upper_rows::UpperRows;
 use super::{Preconditioner, check_square, check_update};
 use crate::local::elimination::Rule;
@@ -45,7 +45,6 @@ const TASK: &str = "iluk";
 /// ```
 #[derive(Clone, Debug)]
 pub struct Iluk<T> {
-    layout: RowLayout,
     pattern: Pattern,
     elimination: Elimination,
     factors: Factors<T>,
@@ -76,7 +75,6 @@ impl<T: Field> Iluk<T> {
         let factored = elimination.run_to_end(rows, copy)?;
         Ok(Self {
             factors: Factors::new(&layout, factored)?,
-            layout,
             pattern,
             elimination,
         })
@@ -90,38 +88,23 @@ impl<T: Field> Iluk<T> {
 
     /// A copy of the pattern, refused if rows have entries elsewhere.
     fn pattern_of(&self, rows: Rows<'_, T>) -> Result<Pattern, Error> {
-        match self.pattern.covers(self.layout.rows(), rows) {
+        match self.pattern.covers(self.elimination.layout().rows(), rows) {
             true => self.pattern.try_copy(),
             false => Err(other_structure(OP)),
         }
     }
 }
 
-impl<T: Field> LinearOperator<T> for Iluk<T> {
-    fn shape(&self) -> (usize, usize) {
-        (self.factors.n_rows(), self.factors.n_rows())
-    }
-
-    fn runtime(&self) -> Option<&Runtime> {
-        Some(self.layout.runtime())
-    }
-
-    fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.factors.solve(r)
-    }
-
-    fn apply_adjoint(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.factors.solve_adjoint(r)
-    }
-}
+applies_factors!(Iluk solve_adjoint);
 
 impl<T: Field> Preconditioner<T> for Iluk<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
         check_update(OP, self, a)?;
         check_finite(OP, a)?;
         eager(TASK, &[a], || {
-            let factored = with_rows_in(&self.layout, a, |rows| {
-                let pattern = self.layout.runtime().agree(self.pattern_of(rows))?;
+            let layout = self.elimination.layout();
+            let factored = with_rows_in(layout, a, |rows| {
+                let pattern = layout.runtime().agree(self.pattern_of(rows))?;
                 self.elimination.run_to_end(rows, pattern)
             })?;
             self.factors.update(factored)
@@ -138,10 +121,10 @@ fn filled<T: Field>(layout: &RowLayout, rows: Rows<'_, T>, k: u32) -> Result<Pat
     let pattern = filled_after(&mut upper, layout, rows, k);
     // Ranks behind one that has no memory go on with rows that are empty, and then fail too.
     upper.end_rows(layout.rows().end);
-    let handed_on = upper.hand_on(layout);
+    let forwarded = upper.forward(layout);
     layout
         .runtime()
-        .agree(pattern.and_then(|pattern| handed_on.map(|()| pattern)))
+        .agree(pattern.and_then(|pattern| forwarded.map(|()| pattern)))
 }
 
 /// The rows of this rank behind those that are finished. Of these, `upper` has the entries of

@@ -1,7 +1,7 @@
 //! Incomplete LU factorisation with a threshold.
 
 use super::elimination::{Elimination, first_pivot, with_rows_in};
-use super::factors::Factors;
+use super::factors::{Factors, applies_factors};
 use super::upper_rows::UpperRows;
 use super::{Preconditioner, check_square, check_update};
 use crate::local::elimination::{Factored, Pivot, Rule, has_inverse};
@@ -75,7 +75,6 @@ impl Default for IlutOptions {
 #[derive(Clone, Debug)]
 pub struct Ilut<T> {
     options: IlutOptions,
-    layout: RowLayout,
     /// The hash of the structure of the matrix.
     matrix: u64,
     /// What is kept.
@@ -115,7 +114,6 @@ impl<T: Field> Ilut<T> {
             elimination: Elimination::new(OP, &layout, &kept, Rule::General)?,
             factors: Factors::new(&layout, factored)?,
             kept,
-            layout,
         })
     }
 
@@ -128,8 +126,9 @@ impl<T: Field> Ilut<T> {
     /// L and U of a matrix on the structure that is kept; `None` if the matrix is not like the one
     /// that was factored, or there is a pivot that cannot be divided by. Every rank must ask.
     fn on_kept_structure(&self, a: &Csr<T>) -> Result<Option<Factored<T>>, Error> {
-        let runtime = self.layout.runtime();
-        with_rows_in(&self.layout, a, |rows| {
+        let layout = self.elimination.layout();
+        let runtime = layout.runtime();
+        with_rows_in(layout, a, |rows| {
             let is_same = hash(rows) == self.matrix;
             let everywhere = runtime.all_gather(&[is_same])?;
             if !everywhere.iter().all(|is_same| is_same[0]) {
@@ -141,23 +140,7 @@ impl<T: Field> Ilut<T> {
     }
 }
 
-impl<T: Field> LinearOperator<T> for Ilut<T> {
-    fn shape(&self) -> (usize, usize) {
-        (self.factors.n_rows(), self.factors.n_rows())
-    }
-
-    fn runtime(&self) -> Option<&Runtime> {
-        Some(self.layout.runtime())
-    }
-
-    fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.factors.solve(r)
-    }
-
-    fn apply_adjoint(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.factors.solve_adjoint(r)
-    }
-}
+applies_factors!(Ilut solve_adjoint);
 
 impl<T: Field> Preconditioner<T> for Ilut<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
@@ -194,10 +177,10 @@ fn factor<T: Field>(
     let factored = factor_after(&mut upper, layout, rows, options);
     // Ranks behind one that has no memory continue with rows that are empty, and then fail too.
     upper.end_rows(layout.rows().end);
-    let handed_on = upper.hand_on(layout);
+    let forwarded = upper.forward(layout);
     layout
         .runtime()
-        .agree(factored.and_then(|factored| handed_on.map(|()| factored)))
+        .agree(factored.and_then(|factored| forwarded.map(|()| factored)))
 }
 
 /// The rows of this rank behind those that are finished.

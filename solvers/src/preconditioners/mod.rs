@@ -8,7 +8,7 @@
 
 use crate::operator::{LinearOperator, check_same_runtime};
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::Error;
 use sparsefuse_sparse::Csr;
 
 mod block_jacobi;
@@ -87,20 +87,7 @@ pub trait Preconditioner<T>: LinearOperator<T> {
 
 /// Refuses matrices that are not square.
 fn check_square<T: Numeric>(op: &'static str, a: &Csr<T>) -> Result<(), Error> {
-    check_shape(op, (a.n_rows(), a.n_rows()), a)
-}
-
-/// Refuses matrices of another shape.
-fn check_shape<T: Numeric>(
-    op: &'static str,
-    expected: (usize, usize),
-    a: &Csr<T>,
-) -> Result<(), Error> {
-    if a.shape() == expected {
-        return Ok(());
-    }
-    let shape = |(rows, cols)| Shape::new(&[rows, cols]);
-    Err(Error::shape(op, shape(expected), shape(a.shape())))
+    Error::check_shape(op, &[a.n_rows(), a.n_rows()], &[a.n_rows(), a.n_cols()])
 }
 
 /// Refuses what no update takes: a matrix of another shape, or of another runtime.
@@ -109,7 +96,8 @@ pub(crate) fn check_update<T: Numeric>(
     known: &impl LinearOperator<T>,
     a: &Csr<T>,
 ) -> Result<(), Error> {
-    check_shape(op, known.shape(), a)?;
+    let expected = <[usize; 2]>::from(known.shape());
+    Error::check_shape(op, &expected, &[a.n_rows(), a.n_cols()])?;
     let expected = "a matrix of the runtime of the preconditioner";
     check_same_runtime(op, expected, a.runtime(), known.runtime())
 }

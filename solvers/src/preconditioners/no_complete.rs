@@ -1,6 +1,6 @@
 //! In the place of complete factorisations without the feature `direct`: none can be made.
 
-use super::system::{Method, System};
+use super::system::{Factorisation, System};
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
 use sparsefuse_sparse::LocalRows;
@@ -17,7 +17,7 @@ pub(super) struct Complete<T> {
 }
 
 impl<T: Field> Complete<T> {
-    pub(super) fn new(_method: Method, _rows: &LocalRows<T>) -> Result<Self, Error> {
+    pub(super) fn new(_method: Factorisation, _rows: &LocalRows<T>) -> Result<Self, Error> {
         let expected = "sparsefuse with its feature `direct`";
         Err(Error::argument("direct", expected, "a build without it"))
     }

@@ -103,6 +103,22 @@ impl<T: Field> Polynomial<T> {
         };
         self.options.omega.unwrap_or_else(estimated)
     }
+
+    /// The terms of the series one after the other; `divide` is D^-1 r.
+    fn series(
+        &self,
+        divide: impl Fn(&Vector<T>) -> Result<Vector<T>, Error>,
+        product: impl Fn(&Vector<T>) -> Result<Vector<T>, Error>,
+        r: &Vector<T>,
+    ) -> Result<Vector<T>, Error> {
+        let omega = T::from_f64(self.omega());
+        let mut z = divide(r)? * omega;
+        for _ in 0..self.options.degree {
+            let residual = r - product(&z)?;
+            z += divide(&residual)? * omega;
+        }
+        Ok(z)
+    }
 }
 
 impl<T: Field> LinearOperator<T> for Polynomial<T> {
@@ -119,23 +135,12 @@ impl<T: Field> LinearOperator<T> for Polynomial<T> {
     }
 
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        let omega = T::from_f64(self.omega());
-        let mut z = self.jacobi.apply(r)? * omega;
-        for _ in 0..self.options.degree {
-            let residual = r - self.a.try_matvec(&z)?;
-            z += self.jacobi.apply(&residual)? * omega;
-        }
-        Ok(z)
+        self.series(|r| self.jacobi.apply(r), |x| self.a.try_matvec(x), r)
     }
 
     fn apply_adjoint(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        let omega = T::from_f64(self.omega());
-        let mut z = self.jacobi.apply_adjoint(r)? * omega;
-        for _ in 0..self.options.degree {
-            let residual = r - self.a.apply_adjoint(&z)?;
-            z += self.jacobi.apply_adjoint(&residual)? * omega;
-        }
-        Ok(z)
+        let divide = |r: &_| self.jacobi.apply_adjoint(r);
+        self.series(divide, |x| self.a.apply_adjoint(x), r)
     }
 }
 

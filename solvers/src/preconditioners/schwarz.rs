@@ -1,7 +1,7 @@
 //! The additive Schwarz method: overlapping blocks of rows, solved at the same time.
 
 use super::complete::Complete;
-use super::system::{Method, System};
+use super::system::{Factorisation, System};
 use super::{Preconditioner, check_square, check_update, is_like};
 use crate::local::block_factors::LocalFactors;
 use crate::local::elimination::Pivot;
@@ -327,7 +327,10 @@ impl<T: Field> Factors<T> {
                     let expected = format!("an entry in row {} within its block", set[row]);
                     return Err(Error::argument(OP, expected, "none"));
                 }
-                Ok(Self::Direct(Box::new(Complete::new(Method::Lu, &block)?)))
+                Ok(Self::Direct(Box::new(Complete::new(
+                    Factorisation::Lu,
+                    &block,
+                )?)))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Successive over-relaxation, in sequence or by colours; Gauss and Seidel's method with omega 1.
+//! Successive over-relaxation, in sequence or by colors; Gauss and Seidel's method with omega 1.
 
 use super::coloring::Coloring;
 use super::{Preconditioner, check_square, check_update, is_like};
@@ -18,7 +18,7 @@ const OP: &str = "sor";
 /// In which direction the rows are relaxed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SorSweep {
-    /// From the first row, or colour, to the last.
+    /// From the first row, or color, to the last.
     Forward,
     /// From the last to the first.
     Backward,
@@ -32,7 +32,7 @@ pub enum SorSweep {
 pub enum SorOrder {
     /// One row after the other: a triangular solve, through which the ranks follow one another.
     Sequential,
-    /// All rows of a colour at once, one colour after the other: rows of a colour do not depend on
+    /// All rows of a color at once, one color after the other: rows of a color do not depend on
     /// one another. Array code, which fuses and runs on all threads and ranks at once.
     Multicolor,
 }
@@ -68,13 +68,13 @@ impl Default for SorOptions {
 /// place of L. Both together are M = (D / omega + L) (omega / (2 - omega)) D^-1 (D / omega + U)
 /// (Young, 1950; Saad, *Iterative Methods for Sparse Linear Systems*, 2nd edition, section 4.1).
 ///
-/// New values keep the order of the work and the colours: an update is 1.3 times as fast as a fresh
+/// New values keep the order of the work and the colors: an update is 1.3 times as fast as a fresh
 /// start (`diffusion2d:300`, one core of an x86-64 server). Another structure is a fresh start.
 ///
 /// In sequence, a direction costs a triangular solve, about half a product, and each sweep after
-/// the first a product more; holds a copy of the triangles. By colours, a direction costs a product
-/// and, for each colour, a pass over the vectors; holds a copy of the matrix and for each colour a
-/// position and a factor of each row: a row with many entries makes many colours. Colours are those
+/// the first a product more; holds a copy of the triangles. By colors, a direction costs a product
+/// and, for each color, a pass over the vectors; holds a copy of the matrix and for each color a
+/// position and a factor of each row: a row with many entries makes many colors. Colors are those
 /// that rows in order find free (see [`Sor::colors`]): 2 for five-point stencils.
 ///
 /// ```
@@ -118,7 +118,7 @@ struct Sequential<T> {
     middle: Arc<[T]>,
 }
 
-/// The rows of one colour.
+/// The rows of one color.
 #[derive(Clone, Debug)]
 struct Color<T> {
     /// omega D^-1 A in these rows, empty rows elsewhere.
@@ -152,9 +152,9 @@ impl<T: Field> Sor<T> {
         })
     }
 
-    /// The number of colours; `None` in sequence.
+    /// The number of colors; `None` in sequence.
     ///
-    /// Rows take, in order, the first colour that no row before them has which they depend on or
+    /// Rows take, in order, the first color that no row before them has which they depend on or
     /// which depends on them: a rule that knows neither threads nor ranks.
     #[must_use]
     pub fn colors(&self) -> Option<usize> {
@@ -194,7 +194,7 @@ impl<T: Field> Sor<T> {
                     SorSweep::Forward => relax(all(), b, x),
                     SorSweep::Backward => relax(all().rev(), b, x),
                     SorSweep::Symmetric => {
-                        // With omega 1 the last colour would not change when it is relaxed once
+                        // With omega 1 the last color would not change when it is relaxed once
                         // more.
                         let again = all().rev().skip(usize::from(self.options.omega == 1.0));
                         relax(all().chain(again), b, x)
@@ -205,7 +205,7 @@ impl<T: Field> Sor<T> {
     }
 }
 
-/// Relaxes colours one after the other: x := x + omega D^-1 (b - A x) in the rows of each.
+/// Relaxes colors one after the other: x := x + omega D^-1 (b - A x) in the rows of each.
 fn relax<'a, T: Field>(
     colors: impl Iterator<Item = &'a Color<T>>,
     b: &Vector<T>,
@@ -221,7 +221,7 @@ fn relax<'a, T: Field>(
             }
         });
     }
-    // A matrix without rows has no colours.
+    // A matrix without rows has no colors.
     Ok(x.unwrap_or_else(|| b.clone()))
 }
 
@@ -388,7 +388,7 @@ struct Relaxed<T> {
     scale: Vec<T>,
 }
 
-/// What this rank has of one colour after the other.
+/// What this rank has of one color after the other.
 fn relaxed<T: Field>(
     a: &Csr<T>,
     coloring: &Coloring,

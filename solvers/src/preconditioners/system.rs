@@ -1,15 +1,15 @@
-//! What a complete factorisation is asked for.
+//! Which complete factorisation is made, and which system is solved with it.
 
 /// How a matrix is factored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Method {
+pub(super) enum Factorisation {
     /// L U with partial pivoting.
     Lu,
     /// L L^H of a Hermitian matrix.
     Cholesky,
 }
 
-impl Method {
+impl Factorisation {
     /// What profiles call the factorisation.
     pub(super) fn factorisation(self) -> &'static str {
         match self {

@@ -36,7 +36,7 @@ impl<E: Element> UpperRows<E> {
     }
 
     /// Gives all rows to the next rank.
-    pub(super) fn hand_on(&self, layout: &RowLayout) -> Result<(), Error> {
+    pub(super) fn forward(&self, layout: &RowLayout) -> Result<(), Error> {
         let rows = self.rows.as_rows();
         rows.send(layout.runtime(), &self.relay, |row| rows.entries(row))
     }

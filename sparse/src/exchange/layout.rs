@@ -133,9 +133,7 @@ impl RowLayout {
         function: Arc<HostFunction>,
     ) -> Result<Vector<T>, Error> {
         let shape = Shape::new(&[self.len]);
-        if x.len() != self.len {
-            return Err(Error::shape(name, shape, Shape::new(&[x.len()])));
-        }
+        Error::check_shape(name, &[self.len], &x.shape())?;
         let (read, write) = (Privilege::Read, Privilege::Write);
         let args = [(read, access, T::DTYPE), (write, Access::Rows, T::DTYPE)];
         let task = HostTask {

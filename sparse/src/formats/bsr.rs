@@ -15,7 +15,7 @@ use crate::exchange::layout::RowLayout;
 use crate::exchange::own_rows::structure_at;
 use crate::formats::csr::Csr;
 use crate::formats::eager::eager;
-use crate::formats::row_form::RowForm;
+use crate::formats::row_form::{RowForm, over_values};
 use crate::local::blocks::{self, Blocks};
 use crate::local::parallel::Threads;
 use crate::local::rows::{check_columns, check_positions};
@@ -181,12 +181,6 @@ impl<T: Numeric> Bsr<T> {
         Self::from_parts(n_rows, n_cols, blocksize, starts.collect(), crd, sorted)
     }
 
-    /// The number of rows and of columns.
-    #[must_use]
-    pub fn shape(&self) -> (usize, usize) {
-        (self.layout.n_rows(), self.n_cols)
-    }
-
     /// The number of rows and of columns of a block.
     #[must_use]
     pub fn blocksize(&self) -> (usize, usize) {
@@ -197,45 +191,6 @@ impl<T: Numeric> Bsr<T> {
     #[must_use]
     pub fn n_blocks(&self) -> usize {
         self.blocks.crd.shape().len()
-    }
-
-    /// The number of entries, of all ranks: the elements of the blocks.
-    #[must_use]
-    pub fn nnz(&self) -> usize {
-        self.vals.len()
-    }
-
-    /// The values of the entries, row by row of the matrix, as those of [`Bsr::to_csr`];
-    /// [`Bsr::to_parts`] gives them block by block.
-    #[must_use]
-    pub fn values(&self) -> &Vector<T> {
-        &self.vals
-    }
-
-    /// The runtime that the matrix belongs to.
-    #[must_use]
-    pub fn runtime(&self) -> &Runtime {
-        self.layout.runtime()
-    }
-
-    /// As [`Csr::expect_products`].
-    pub fn expect_products(&self) {
-        self.vals.store().pack_early();
-    }
-
-    /// As [`Csr::bytes_of_product`].
-    #[must_use]
-    pub fn bytes_of_product(&self) -> Option<usize> {
-        self.vals.store().bytes_of_pass()
-    }
-
-    /// The same with values that are a whole store, one for each entry.
-    pub(crate) fn with_own_values(&self, vals: Vector<T>) -> Self {
-        Self {
-            vals,
-            rows: self.rows.with_other_values(),
-            ..self.clone()
-        }
     }
 
     /// The matrix in row format, with all elements of the blocks, over the same store of values.
@@ -288,15 +243,6 @@ impl<T: Numeric> Bsr<T> {
         };
         let blocks = whole.to_blocks(&vals);
         Ok((pos, crd, blocks))
-    }
-
-    /// The elements `a[i, i + offset]`, with 0 where there is no block; by way of [`Bsr::to_csr`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Csr::diagonal_at`].
-    pub fn diagonal(&self, offset: isize) -> Result<Vector<T>, Error> {
-        self.to_csr()?.diagonal_at(offset)
     }
 
     /// The transpose, a new matrix, whose blocks are the transposes of these; by way of
@@ -369,6 +315,13 @@ impl<T: Numeric> Bsr<T> {
         let (mine, others) = (&self.blocks, &other.blocks);
         mine.pos.ptr_eq(&others.pos) && mine.crd.ptr_eq(&others.crd)
     }
+}
+
+over_values! {
+    Bsr;
+    "the elements of the blocks";
+    "[`Bsr::to_parts`] gives them block by block";
+    "with 0 where there is no block"
 }
 
 impl<T: Numeric> Csr<T> {

@@ -15,7 +15,7 @@ use crate::formats::inspected::Inspected;
 use crate::local::rows::{LocalRows, check_local, check_positions};
 use crate::local::triplets::Triplets;
 use sparsefuse_dense::Vector;
-use sparsefuse_kernels::Numeric;
+use sparsefuse_kernels::{Element, Numeric};
 use sparsefuse_runtime::{Error, Partition, Runtime, Shape, StoreHandle, try_collect};
 use std::borrow::Cow;
 use std::fmt;
@@ -229,6 +229,20 @@ impl<T: Numeric> Csr<T> {
             crd: self.crd.clone(),
             vals,
         })
+    }
+
+    /// Values for the stored entries, of which every rank fills in its own.
+    pub(crate) fn values_by_filling<U: Element>(
+        &self,
+        fill: impl FnOnce(&mut [U]),
+    ) -> Result<Vector<U>, Error> {
+        let runtime = self.runtime();
+        let partition = runtime.local::<u32>(&self.crd)?.partition();
+        let store = runtime.store_by_filling(Shape::new(&[self.nnz()]), partition, |vals| {
+            fill(vals);
+            Ok(())
+        });
+        Vector::from_store(runtime.agree(store)?, None)
     }
 
     /// The number of rows and of columns.

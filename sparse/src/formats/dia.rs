@@ -11,7 +11,7 @@ use crate::assembly::{self, ASSEMBLE, Positions, Structure};
 use crate::exchange::layout::RowLayout;
 use crate::formats::csr::Csr;
 use crate::formats::eager::eager;
-use crate::formats::row_form::RowForm;
+use crate::formats::row_form::{RowForm, over_values};
 use crate::local::diagonals::{self, Diagonals};
 use crate::local::parallel::Threads;
 use sparsefuse_dense::Vector;
@@ -221,54 +221,10 @@ impl<T: Numeric> Dia<T> {
         })
     }
 
-    /// The number of rows and of columns.
-    #[must_use]
-    pub fn shape(&self) -> (usize, usize) {
-        (self.layout.n_rows(), self.n_cols)
-    }
-
     /// The offsets of the diagonals, ascending: above the main one positive.
     #[must_use]
     pub fn offsets(&self) -> &[i64] {
         &self.offsets
-    }
-
-    /// The number of entries, of all ranks: the elements of the diagonals inside of the matrix.
-    #[must_use]
-    pub fn nnz(&self) -> usize {
-        self.vals.len()
-    }
-
-    /// The values of the entries, row by row.
-    #[must_use]
-    pub fn values(&self) -> &Vector<T> {
-        &self.vals
-    }
-
-    /// The runtime that the matrix belongs to.
-    #[must_use]
-    pub fn runtime(&self) -> &Runtime {
-        self.layout.runtime()
-    }
-
-    /// As [`Csr::expect_products`].
-    pub fn expect_products(&self) {
-        self.vals.store().pack_early();
-    }
-
-    /// As [`Csr::bytes_of_product`].
-    #[must_use]
-    pub fn bytes_of_product(&self) -> Option<usize> {
-        self.vals.store().bytes_of_pass()
-    }
-
-    /// The same with values that are a whole store, one for each entry.
-    pub(crate) fn with_own_values(&self, vals: Vector<T>) -> Self {
-        Self {
-            vals,
-            rows: self.rows.with_other_values(),
-            ..self.clone()
-        }
     }
 
     /// The matrix in row format, with all entries of the diagonals, over the same store of values.
@@ -324,16 +280,6 @@ impl<T: Numeric> Dia<T> {
             }
         }
         Ok(all)
-    }
-
-    /// The elements `a[i, i + offset]`, also of a diagonal that is not stored, which are 0; by way
-    /// of [`Dia::to_csr`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Csr::diagonal_at`].
-    pub fn diagonal(&self, offset: isize) -> Result<Vector<T>, Error> {
-        self.to_csr()?.diagonal_at(offset)
     }
 
     /// The transpose, a new matrix, whose offsets are these with the other sign; by way of
@@ -418,6 +364,13 @@ impl<T: Numeric> Dia<T> {
             rows: RowForm::of(rows),
         })
     }
+}
+
+over_values! {
+    Dia;
+    "the elements of the diagonals inside of the matrix";
+    "[`Dia::to_diagonals`] gives them diagonal by diagonal";
+    "also of a diagonal that is not stored, which are 0"
 }
 
 impl<T: Numeric> Csr<T> {

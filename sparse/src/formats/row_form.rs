@@ -77,3 +77,68 @@ impl<T: Numeric> RowForm<T> {
         Ok(self.rows.get_or_init(|| Csr::of_stores(stores)))
     }
 }
+
+/// What formats have in common whose values lie row by row: structures with a `layout` of rows,
+/// `n_cols`, the values `vals` and the row format `rows`. The texts say what the entries are, what
+/// else gives the values, and what of a diagonal is not stored.
+macro_rules! over_values {
+    ($matrix:ident; $entries:literal; $values:literal; $diagonal:literal) => {
+        impl<T: Numeric> $matrix<T> {
+            /// The number of rows and of columns.
+            #[must_use]
+            pub fn shape(&self) -> (usize, usize) {
+                (self.layout.n_rows(), self.n_cols)
+            }
+
+            #[doc = concat!("The number of entries, of all ranks: ", $entries, ".")]
+            #[must_use]
+            pub fn nnz(&self) -> usize {
+                self.vals.len()
+            }
+
+            /// The values of the entries, row by row of the matrix, as those of
+            #[doc = concat!("[`", stringify!($matrix), "::to_csr`]; ", $values, ".")]
+            #[must_use]
+            pub fn values(&self) -> &Vector<T> {
+                &self.vals
+            }
+
+            /// The runtime that the matrix belongs to.
+            #[must_use]
+            pub fn runtime(&self) -> &Runtime {
+                self.layout.runtime()
+            }
+
+            /// As [`Csr::expect_products`].
+            pub fn expect_products(&self) {
+                self.vals.store().pack_early();
+            }
+
+            /// As [`Csr::bytes_of_product`].
+            #[must_use]
+            pub fn bytes_of_product(&self) -> Option<usize> {
+                self.vals.store().bytes_of_pass()
+            }
+
+            /// The same with values that are a whole store, one for each entry.
+            pub(crate) fn with_own_values(&self, vals: Vector<T>) -> Self {
+                Self {
+                    vals,
+                    rows: self.rows.with_other_values(),
+                    ..self.clone()
+                }
+            }
+
+            #[doc = concat!("The elements `a[i, i + offset]`, ", $diagonal, "; by way of")]
+            #[doc = concat!("[`", stringify!($matrix), "::to_csr`].")]
+            ///
+            /// # Errors
+            ///
+            /// As [`Csr::diagonal_at`].
+            pub fn diagonal(&self, offset: isize) -> Result<Vector<T>, Error> {
+                self.to_csr()?.diagonal_at(offset)
+            }
+        }
+    };
+}
+pub(crate) use over_values;

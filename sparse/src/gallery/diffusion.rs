@@ -84,15 +84,6 @@ fn coefficient(grid: &super::Grid<'_>, cell: usize) -> f64 {
 ///
 /// If the number of diagonals is even, or the matrix too large for 32-bit indices.
 pub fn banded_varying<T: Field>(n: usize, diagonals: usize) -> Result<Csr<T>, Error> {
-    assembly::check_shape("banded_varying", n, n)?;
-    if diagonals.is_multiple_of(2) {
-        let expected = "an odd number of diagonals";
-        return Err(Error::argument(
-            "banded_varying",
-            expected,
-            diagonals.to_string(),
-        ));
-    }
     let reach = (diagonals / 2).min(n);
     let value = |row: usize, column: usize| {
         let (low, distance) = (row.min(column), row.abs_diff(column));
@@ -101,17 +92,5 @@ pub fn banded_varying<T: Field>(n: usize, diagonals: usize) -> Result<Csr<T>, Er
             _ => -random::uniform(SEED, (low * reach + distance - 1) as u64),
         }
     };
-    let make = move |rows: Range<usize>| {
-        let most = rows.len().saturating_mul(diagonals.min(n));
-        let mut local = LocalRows::try_with_capacity(rows.len(), most)?;
-        for row in rows {
-            let last = row.saturating_add(reach).min(n - 1);
-            for column in row.saturating_sub(reach)..=last {
-                local.push(column as u32, T::from_f64(value(row, column)));
-            }
-            local.end_row();
-        }
-        Ok(local)
-    };
-    assembly::from_made(n, n, Box::new(make)).map(Csr::of_stores)
+    super::of_band("banded_varying", n, diagonals, value)
 }

@@ -116,21 +116,36 @@ impl<'a> Grid<'a> {
 ///
 /// If the number of diagonals is even, or the matrix too large for 32-bit indices.
 pub fn banded<T: Field>(n: usize, diagonals: usize) -> Result<Csr<T>, Error> {
-    assembly::check_shape("banded", n, n)?;
+    let value = |row: usize, column: usize| {
+        if row == column {
+            diagonals as f64
+        } else {
+            -1.0
+        }
+    };
+    of_band("banded", n, diagonals, value)
+}
+
+/// A band of full diagonals around the main one, and the value of each of its entries.
+fn of_band<T: Field>(
+    op: &'static str,
+    n: usize,
+    diagonals: usize,
+    value: impl Fn(usize, usize) -> f64,
+) -> Result<Csr<T>, Error> {
+    assembly::check_shape(op, n, n)?;
     if diagonals.is_multiple_of(2) {
         let expected = "an odd number of diagonals";
-        return Err(Error::argument("banded", expected, diagonals.to_string()));
+        return Err(Error::argument(op, expected, diagonals.to_string()));
     }
     let reach = diagonals / 2;
-    let center = T::from_f64(diagonals as f64);
-    let beside = T::from_f64(-1.0);
     let make = move |rows: Range<usize>| {
         let most = rows.len().saturating_mul(diagonals.min(n));
         let mut local = LocalRows::try_with_capacity(rows.len(), most)?;
         for row in rows {
             let last = row.saturating_add(reach).min(n - 1);
             for column in row.saturating_sub(reach)..=last {
-                local.push(column as u32, if column == row { center } else { beside });
+                local.push(column as u32, T::from_f64(value(row, column)));
             }
             local.end_row();
         }

@@ -5,7 +5,7 @@
 //! is decompressed from its beginning.
 
 use super::header::{NpzFormat, NpzHeader};
-use super::numbers::{DATA, indices, refuse, values};
+use super::numbers::{DATA, indices, values};
 use crate::assembly::MAX_COLUMNS;
 use crate::local::rows::LocalRows;
 use sparsefuse_dense::npz::{Archive, Member};
@@ -226,7 +226,7 @@ fn positions(
 ) -> Result<Vec<i64>, Error> {
     let member = array(archive, "indptr", &[n + 1])?;
     let place = member.place().to_owned();
-    let refuse = |expected: String, found: String| refuse(&place, expected, found);
+    let refuse = |expected: String, found: String| Error::file(&place, expected, found);
     let pos = indices(
         member,
         wanted.start..wanted.end + 1,

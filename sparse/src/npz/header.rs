@@ -1,6 +1,6 @@
 //! What an archive says of its matrix: the format, the shape, and what kind of values it has.
 
-use super::numbers::{self, DATA, Kind, Numbers, refuse};
+use super::numbers::{self, DATA, Kind, Numbers};
 use crate::assembly::MAX_COLUMNS;
 use crate::matrix_market::FieldKind;
 use sparsefuse_dense::npz::{Archive, Member};
@@ -122,7 +122,7 @@ fn format(member: Member<'_>) -> Result<NpzFormat, Error> {
         .find(|format| format.name() == name);
     format.ok_or_else(|| {
         let shown: String = name.chars().take(20).flat_map(char::escape_debug).collect();
-        refuse(&place, "csr, csc, coo, dia or bsr", format!("`{shown}`"))
+        Error::file(&place, "csr, csc, coo, dia or bsr", format!("`{shown}`"))
     })
 }
 

@@ -2,7 +2,7 @@
 
 use sparsefuse_dense::npz::{Archive, Member};
 use sparsefuse_kernels::{DType, Numeric};
-use sparsefuse_runtime::{Error, ErrorKind, reserve};
+use sparsefuse_runtime::{Error, reserve};
 use std::ops::Range;
 use std::path::Path;
 
@@ -205,7 +205,7 @@ fn refuse_value<T: Numeric>(
         None => format!("values in the range of {}", T::DTYPE),
     };
     let found = format!("{found} in row {row}, column {column}");
-    refuse(name, expected, found)
+    Error::file(name, expected, found)
 }
 
 /// The indices of a range of a member, each of which is to lie in `within`, as `narrow` makes them.
@@ -223,7 +223,7 @@ pub(super) fn indices<I>(
     let (name, first) = (member.place().to_owned(), range.start);
     let refused = |index: i128, place: usize| {
         let expected = format!("indices in {}..{}", within.start, within.end);
-        refuse(&name, expected, format!("{index} at {}", first + place))
+        Error::file(&name, expected, format!("{index} at {}", first + place))
     };
     member.read(range, |bytes| {
         numbers.each(bytes, |number| {
@@ -244,16 +244,6 @@ pub(super) fn indices<I>(
 fn numbers_of(member: &Member<'_>, expected: &str) -> Result<Numbers, Error> {
     Numbers::of(member.descr())
         .ok_or_else(|| member.error(expected, format!("'{}'", member.descr())))
-}
-
-/// An error about a file or an array of it.
-pub(super) fn refuse(path: &Path, expected: impl Into<String>, found: impl Into<String>) -> Error {
-    ErrorKind::File {
-        path: path.to_owned(),
-        expected: expected.into(),
-        found: found.into(),
-    }
-    .into()
 }
 
 #[cfg(test)]

@@ -3,13 +3,12 @@
 //!
 //! All go by way of the conjugate transpose: `X A` is the transpose of `A^T X^T`.
 
-use super::adjoint::check_shape;
 use super::expect;
 use crate::formats::csc::Csc;
 use crate::formats::csr::Csr;
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::Error;
 
 /// The conjugate of an array, itself where elements are real.
 fn conj<T: Numeric, const D: usize>(x: &Array<T, D>) -> Result<Array<T, D>, Error> {
@@ -58,7 +57,7 @@ macro_rules! products {
             /// failed, or memory runs out.
             pub fn try_rmatmat(&self, x: &Array<T, 2>) -> Result<Array<T, 2>, Error> {
                 let ([rows, columns], n_rows) = (x.shape(), self.shape().0);
-                check_shape("rmatmat", Shape::new(&[n_rows, columns]), Shape::new(&[rows, columns]))?;
+                Error::check_shape("rmatmat", &[n_rows, columns], &[rows, columns])?;
                 self.adjoint_times(x)
             }
 
@@ -96,7 +95,7 @@ macro_rules! products {
             /// the values failed, or memory runs out.
             pub fn try_left_matmul(&self, x: &Array<T, 2>) -> Result<Array<T, 2>, Error> {
                 let ([rows, columns], n_rows) = (x.shape(), self.shape().0);
-                check_shape("left_matmul", Shape::new(&[rows, n_rows]), Shape::new(&[rows, columns]))?;
+                Error::check_shape("left_matmul", &[rows, n_rows], &[rows, columns])?;
                 Ok(conj(&self.adjoint_times(&conj(&x.t())?)?)?.t())
             }
 
@@ -118,7 +117,7 @@ macro_rules! products {
             ///
             #[doc = concat!("As [`", stringify!($matrix), "::try_rmatvec`].")]
             pub fn try_left_matvec(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
-                check_shape("left_matvec", Shape::new(&[self.shape().0]), Shape::new(&[x.len()]))?;
+                Error::check_shape("left_matvec", &[self.shape().0], &x.shape())?;
                 conj(&self.try_rmatvec(&conj(x)?)?)
             }
         }

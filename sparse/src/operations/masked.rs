@@ -10,7 +10,7 @@ use crate::local::masked;
 use crate::local::parallel::Threads;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::Error;
 
 impl<T: Numeric> Csr<T> {
     /// The product `A B` at the entries of a mask alone, whose values do not matter: a matrix with
@@ -71,13 +71,7 @@ impl<T: Numeric> Csr<T> {
         let foreign_vals = Foreign::vals(runtime, &foreign, &b)?;
         let factors = factors(a, (&b, right.n_cols()), foreign.as_ref(), &foreign_vals);
         let (pos, crd) = (&wanted.pos[..], &wanted.crd[..]);
-        let partition = runtime.local::<u32>(mask.crd())?.partition();
-        let shape = Shape::new(&[mask.nnz()]);
         let threads = (&Threads::of(runtime), runtime.config().isa);
-        let store = runtime.store_by_filling(shape, partition, |vals| {
-            masked::fill(threads, factors, (pos, crd), vals);
-            Ok(())
-        });
-        Vector::from_store(runtime.agree(store)?, None)
+        mask.values_by_filling(|vals| masked::fill(threads, factors, (pos, crd), vals))
     }
 }

@@ -12,7 +12,7 @@ use crate::local::parallel::Threads;
 use crate::local::rows::Rows;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Exchange, Runtime, Shape};
+use sparsefuse_runtime::{Error, Exchange, Runtime};
 
 /// A product of two sparse matrices that keeps what depends on their structures alone, so that it
 /// is computed again quickly when only values change.
@@ -149,14 +149,10 @@ impl<T: Numeric> Multiplication<T> {
         );
         let old = self.product.own_structure()?;
         let (pos, crd) = (&old.pos[..], &old.crd[..]);
-        let partition = runtime.local::<u32>(self.product.crd())?.partition();
-        let shape = Shape::new(&[self.product.nnz()]);
         let threads = (&Threads::of(runtime), runtime.config().isa);
-        let store = runtime.store_by_filling(shape, partition, |vals| {
+        self.product.values_by_filling(|vals| {
             gustavson::recompute(threads, factors, &self.repeats, (pos, crd), vals);
-            Ok(())
-        });
-        Vector::from_store(runtime.agree(store)?, None)
+        })
     }
 }
 

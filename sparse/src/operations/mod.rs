@@ -27,14 +27,4 @@ pub(crate) mod triangular;
 
 mod balance;
 
-use sparsefuse_runtime::Error;
-
-/// The value, or a panic with the error's message, as operators do.
-#[track_caller]
-pub(crate) fn expect<T>(result: Result<T, Error>) -> T {
-    // A closure would be the caller that the panic names.
-    match result {
-        Ok(value) => value,
-        Err(error) => panic!("{error}"),
-    }
-}
+use sparsefuse_dense::expect;

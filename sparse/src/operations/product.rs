@@ -33,10 +33,7 @@ impl<T: Numeric> Csr<T> {
     ///
     /// If the vector has another length than the matrix has columns.
     pub fn try_matvec(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
-        if x.len() != self.n_cols() {
-            let expected = Shape::new(&[self.n_cols()]);
-            return Err(Error::shape("spmv", expected, Shape::new(&[x.len()])));
-        }
+        Error::check_shape("spmv", &[self.n_cols()], &x.shape())?;
         self.product(x, Shape::new(&[self.n_rows()]))
     }
 
@@ -129,10 +126,7 @@ impl<T: Numeric> RightFactor<T> for Array<T, 2> {
 
     fn product_after(&self, left: &Csr<T>) -> Result<Self, Error> {
         let [rows, columns] = self.shape();
-        if rows != left.n_cols() {
-            let expected = Shape::new(&[left.n_cols(), columns]);
-            return Err(Error::shape("spmm", expected, Shape::new(&[rows, columns])));
-        }
+        Error::check_shape("spmm", &[left.n_cols(), columns], &[rows, columns])?;
         left.product(self, Shape::new(&[left.n_rows(), columns]))
     }
 }

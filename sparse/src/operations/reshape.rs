@@ -7,7 +7,7 @@ use crate::local::merge::Terms;
 use crate::local::triplets::Triplets;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Shape, reserve, try_collect};
+use sparsefuse_runtime::{Error, reserve, try_collect};
 use std::ops::Range;
 
 impl<T: Numeric> Csr<T> {
@@ -90,10 +90,7 @@ impl<T: Numeric> Csr<T> {
         let first = offset.min(0).unsigned_abs().min(n_rows);
         let columns = n_cols.saturating_sub(offset.max(0).unsigned_abs());
         let last = n_rows.min(first.saturating_add(columns));
-        if values.len() != last - first {
-            let expected = Shape::new(&[last - first]);
-            return Err(Error::shape(OP, expected, Shape::new(&[values.len()])));
-        }
+        Error::check_shape(OP, &[last - first], &values.shape())?;
         let before = |row: usize| (row.clamp(first, last) - first) as u64;
         let count = |rows: Range<usize>| {
             let start = before(rows.start);

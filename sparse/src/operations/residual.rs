@@ -41,10 +41,7 @@ impl<T: Field> Csr<T> {
         const OP: &str = "precise_residual";
         for (expected, vector) in [(self.n_rows(), b), (self.n_cols(), x)] {
             check_runtime(OP, self.runtime(), vector.runtime())?;
-            if vector.len() != expected {
-                let found = Shape::new(&[vector.len()]);
-                return Err(Error::shape(OP, Shape::new(&[expected]), found));
-            }
+            Error::check_shape(OP, &[expected], &vector.shape())?;
         }
         let vectors = [b.store(), x.store()];
         let reads: Vec<_> = self.stores().into_iter().chain(vectors).collect();

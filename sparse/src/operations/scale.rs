@@ -17,7 +17,7 @@ use crate::local::parallel::{self, Threads};
 use crate::local::rows::Rows;
 use sparsefuse_dense::{ArrayOperand, ScalarOperand, Vector};
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::Error;
 use std::ops::Range;
 
 /// What formats do with their values, and an example of [`Csr::scale`].
@@ -32,10 +32,7 @@ macro_rules! values {
             /// If there are not as many values as entries, or they are another runtime's.
             pub fn with_values(&self, vals: Vector<T>) -> Result<Self, Error> {
                 check_runtime("with_values", self.runtime(), vals.runtime())?;
-                if vals.len() != self.nnz() {
-                    let (expected, found) = (Shape::new(&[self.nnz()]), Shape::new(&[vals.len()]));
-                    return Err(Error::shape("with_values", expected, found));
-                }
+                Error::check_shape("with_values", &[self.nnz()], &vals.shape())?;
                 Ok(self.with_own_values(vals.contiguous()?))
             }
 
@@ -149,7 +146,7 @@ impl<T: Numeric> Csr<T> {
     /// If there are not as many factors as rows, they are another runtime's, a computation of
     /// values failed, or memory runs out.
     pub fn scale_rows(&self, factors: &Vector<T>) -> Result<Self, Error> {
-        check_len("scale_rows", factors, self.n_rows())?;
+        Error::check_shape("scale_rows", &[self.n_rows()], &factors.shape())?;
         check_runtime("scale_rows", self.runtime(), factors.runtime())?;
         eager("scale_rows", &[self], || self.with_scaled_rows(factors))
     }
@@ -176,7 +173,7 @@ impl<T: Numeric> Csr<T> {
     ///
     /// If there are not as many factors as columns; else as [`Csr::scale_rows`].
     pub fn scale_columns(&self, factors: &Vector<T>) -> Result<Self, Error> {
-        check_len("scale_columns", factors, self.n_cols())?;
+        Error::check_shape("scale_columns", &[self.n_cols()], &factors.shape())?;
         check_runtime("scale_columns", self.runtime(), factors.runtime())?;
         eager("scale_columns", &[self], || {
             self.with_scaled_columns(factors)
@@ -236,32 +233,16 @@ impl<T: Numeric> Csr<T> {
         own: &OwnRows<T>,
         fill: impl Fn(Rows<'_, T>, Range<usize>, &mut [U]) + Sync + Send,
     ) -> Result<Csr<U>, Error> {
-        let runtime = self.runtime();
         let rows = own.as_rows();
-        let threads = &Threads::of(runtime);
+        let threads = &Threads::of(self.runtime());
         let parts = parallel::parts(rows.pos);
-        let partition = runtime.local::<u32>(self.crd())?.partition();
-        let shape = Shape::new(&[self.nnz()]);
-        let store = runtime.store_by_filling(shape, partition, |vals| {
+        let vals = self.values_by_filling(|vals| {
             let lens = parts
                 .iter()
                 .map(|rows_of| rows.range(rows_of.clone()).crd.len());
             let work = parts.iter().cloned().zip(parallel::split(vals, lens));
             parallel::each(threads, work, |(part, vals)| fill(rows, part, vals));
-            Ok(())
-        });
-        let vals = Vector::from_store(runtime.agree(store)?, None)?;
+        })?;
         Ok(self.with_values_of(vals))
     }
-}
-
-fn check_len<T: Numeric>(op: &'static str, factors: &Vector<T>, len: usize) -> Result<(), Error> {
-    if factors.len() == len {
-        return Ok(());
-    }
-    Err(Error::shape(
-        op,
-        Shape::new(&[len]),
-        Shape::new(&[factors.len()]),
-    ))
 }

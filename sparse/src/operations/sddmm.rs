@@ -10,7 +10,7 @@ use crate::formats::csr::Csr;
 use crate::local::sampled::Sampled;
 use sparsefuse_dense::Array;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::Error;
 
 impl<T: Numeric> Csr<T> {
     /// The sampled product of two dense matrices (SDDMM): `s[i, j] * sum(x[i, k] * y[j, k])` at
@@ -44,18 +44,8 @@ impl<T: Numeric> Csr<T> {
     /// values failed, or memory runs out.
     pub fn sddmm(&self, x: &Array<T, 2>, y: &Array<T, 2>) -> Result<Self, Error> {
         let [n_rows, width] = x.shape();
-        if n_rows != self.n_rows() {
-            let expected = Shape::new(&[self.n_rows(), width]);
-            return Err(Error::shape(
-                "sddmm",
-                expected,
-                Shape::new(&[n_rows, width]),
-            ));
-        }
-        if y.shape() != [self.n_cols(), width] {
-            let expected = Shape::new(&[self.n_cols(), width]);
-            return Err(Error::shape("sddmm", expected, Shape::new(&y.shape())));
-        }
+        Error::check_shape("sddmm", &[self.n_rows(), width], &[n_rows, width])?;
+        Error::check_shape("sddmm", &[self.n_cols(), width], &y.shape())?;
         for array in [x, y] {
             check_runtime("sddmm", self.runtime(), array.runtime())?;
         }

@@ -13,7 +13,7 @@ use crate::local::parallel;
 use crate::local::rows::Rows;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::Error;
 use std::ops::Range;
 
 impl<T: Numeric> Csr<T> {
@@ -96,7 +96,8 @@ impl<T: Numeric> Csr<T> {
     ///
     /// As [`Csr::try_add`].
     pub fn multiply(&self, other: &Self) -> Result<Self, Error> {
-        check_shapes("multiply", self, other)?;
+        let [left, right] = [self, other].map(|a| [a.n_rows(), a.n_cols()]);
+        Error::check_shape("multiply", &left, &right)?;
         if self.shares_structure_of(other) {
             return self.with_values(self.values() * other.values());
         }
@@ -114,7 +115,8 @@ impl<T: Numeric> Csr<T> {
         values: impl Fn(&Vector<T>, &Vector<T>) -> Vector<T>,
         terms: Terms<impl Fn(T, T) -> T + Sync, impl Fn(T) -> T + Sync, impl Fn(T) -> T + Sync>,
     ) -> Result<Self, Error> {
-        check_shapes(op, self, other)?;
+        let [left, right] = [self, other].map(|a| [a.n_rows(), a.n_cols()]);
+        Error::check_shape(op, &left, &right)?;
         if self.shares_structure_of(other) {
             return self.with_values(values(self.values(), other.values()));
         }
@@ -164,11 +166,3 @@ impl<T: Numeric> Csr<T> {
 
 /// The rows of two matrices.
 type Both<'a, T> = (Rows<'a, T>, Rows<'a, T>);
-
-fn check_shapes<T: Numeric>(op: &'static str, left: &Csr<T>, right: &Csr<T>) -> Result<(), Error> {
-    if left.shape() == right.shape() {
-        return Ok(());
-    }
-    let shape = |(n_rows, n_cols): (usize, usize)| Shape::new(&[n_rows, n_cols]);
-    Err(Error::shape(op, shape(left.shape()), shape(right.shape())))
-}

@@ -14,7 +14,7 @@ use crate::local::rows::{LocalRows, Rows};
 use crate::local::triangular::{Diagonal, LocalTriangle, OP, Triangle};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, HostArgs, Shape};
+use sparsefuse_runtime::{Error, HostArgs};
 use std::sync::Arc;
 
 /// The solution of triangular systems with one matrix: its triangle, and the order of the work.
@@ -65,10 +65,7 @@ impl<T: Field> TriangularSolve<T> {
     /// no inverse, or not stored, or the computation of the values failed.
     pub fn new(a: &Csr<T>, triangle: Triangle, diagonal: Diagonal) -> Result<Self, Error> {
         let (n_rows, n_cols) = a.shape();
-        if n_rows != n_cols {
-            let found = Shape::new(&[n_rows, n_cols]);
-            return Err(Error::shape(OP, Shape::new(&[n_rows, n_rows]), found));
-        }
+        Error::check_shape(OP, &[n_rows, n_rows], &[n_rows, n_cols])?;
         let (_, rows) = a.local_rows()?;
         Self::of_rows(&a.row_layout()?, &rows, triangle, diagonal)
     }
@@ -159,14 +156,7 @@ impl<T: Field> TriangularSolve<T> {
     /// If the structure differs, or a diagonal entry that is to be read is 0; then nothing has
     /// changed.
     pub fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
-        if a.n_rows() != self.layout.n_rows() {
-            let n_rows = |n: usize| Shape::new(&[n]);
-            return Err(Error::shape(
-                OP,
-                n_rows(self.layout.n_rows()),
-                n_rows(a.n_rows()),
-            ));
-        }
+        Error::check_shape(OP, &[self.layout.n_rows()], &[a.n_rows()])?;
         // What is accepted does not depend on the ranks that hold the rows.
         let own = a.own_rows()?;
         if own.partition() == self.layout.partition() {
@@ -238,10 +228,7 @@ impl<T: Field> TriangularSolve<T> {
     ///
     /// If the length differs from the number of rows.
     pub fn solve(&self, b: &Vector<T>) -> Result<Vector<T>, Error> {
-        if b.len() != self.layout.n_rows() {
-            let expected = Shape::new(&[self.layout.n_rows()]);
-            return Err(Error::shape(OP, expected, Shape::new(&[b.len()])));
-        }
+        Error::check_shape(OP, &[self.layout.n_rows()], &b.shape())?;
         let sweep = self.sweep();
         self.layout
             .sweep("triangular_solve", b, sweep.bytes(), move |args, x| {
@@ -300,11 +287,7 @@ impl<T: Field> TriangularSweep<T> {
     ///
     /// If there are not as many elements as this rank has rows, or an earlier rank has failed.
     pub fn solve(&self, args: &HostArgs<'_>, x: &mut [T]) -> Result<(), Error> {
-        let expected = self.part.n_rows();
-        if x.len() != expected {
-            let found = Shape::new(&[x.len()]);
-            return Err(Error::shape(OP, Shape::new(&[expected]), found));
-        }
+        Error::check_shape(OP, &[self.part.n_rows()], &[x.len()])?;
         let outer = self.chain.exchange().receive::<T>(args)?;
         self.part.solve(|| args.workers(), &outer, x);
         self.chain.exchange().send(args, Ok(x))

@@ -39,7 +39,7 @@ fn check<T: Field>(make: impl Fn() -> Result<Csr<T>, Error> + Sync) {
 
 /// Matrices in other formats, which have the same products.
 #[test]
-fn columns_and_coordinates() {
+fn other_formats() {
     fn check<T: Field>(make: impl Fn() -> Result<Csr<T>, Error> + Sync) {
         everywhere(|| {
             let a = make()?;
@@ -49,6 +49,10 @@ fn columns_and_coordinates() {
             // Of complex numbers a zero may have another sign.
             assert!(columns.rmatvec(&x).to_vec()? == expected);
             assert_eq!(bits(&coordinates.rmatvec(&x).to_vec()?), bits(&expected));
+            let size = if a.n_rows().is_multiple_of(2) { 2 } else { 3 };
+            let (diagonals, blocks) = (a.to_dia()?, a.to_bsr((size, size))?);
+            assert!(diagonals.rmatvec(&x).to_vec()? == expected);
+            assert!(blocks.rmatvec(&x).to_vec()? == expected);
             let refused = columns.try_rmatvec(&Vector::zeros([3])).unwrap_err();
             let found = format!("rmatvec: expected a shape of ({}), found (3)", a.n_rows());
             assert_eq!(refused.to_string(), found);

@@ -1,11 +1,13 @@
 //! Matrices by blocks, against dense loops and the bits of the same matrix in row format.
 
-use crate::{Exact, bits, entries_of, everywhere, for_each_type, for_two_types, rows, small};
+use crate::{
+    Exact, bits, check_products_fuse, entries_of, everywhere, for_each_type, for_two_types, rows,
+};
 use ndarray::Array2;
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, Strategy, proptest};
 use sparsefuse_dense::{Array, Vector};
-use sparsefuse_runtime::{Config, Error, Runtime, run_ranks};
+use sparsefuse_runtime::{Config, Error, Runtime};
 use sparsefuse_sparse::{Bsr, gallery};
 
 /// Blocks at places, perhaps several at one.
@@ -119,7 +121,7 @@ fn check_construction<T: Exact>(drawn: &Drawn) {
 }
 
 fn check_operations<T: Exact>(drawn: &Drawn, other: &Drawn) {
-    let (n_rows, n_cols) = drawn.shape();
+    let (_, n_cols) = drawn.shape();
     let other = Drawn {
         places: other
             .places
@@ -143,46 +145,25 @@ fn check_operations<T: Exact>(drawn: &Drawn, other: &Drawn) {
         .collect();
     everywhere(|| {
         let (a, b) = (drawn.bsr::<T>()?, other.bsr::<T>()?);
-        let csr = a.to_csr()?;
         let x = Vector::from_slice(&x);
         let xs = Array::from_shape_vec([n_cols, 3], xs.clone())?;
-        let expected = bits(&(&csr * &x).to_vec()?);
         let fresh = drawn.bsr::<T>()?;
-        for _ in 0..3 {
-            assert_eq!(bits(&(&fresh * &x).to_vec()?), expected);
-        }
-        let product = bits(&(&csr * &xs).to_vec()?);
-        assert_eq!(bits(&(&fresh * &xs).to_vec()?), product);
+        let found = check_over_rows!(T: a, fresh, x, xs);
         assert_eq!(fresh.to_parts()?, a.to_parts()?);
 
         let transpose = a.transpose()?;
         assert_eq!(transpose.blocksize(), (drawn.size.1, drawn.size.0));
         assert_eq!(transpose.n_blocks(), a.n_blocks());
-        assert_eq!(rows(&transpose.to_csr()?)?, rows(&csr.transpose()?)?);
-        assert_eq!(rows(&a.adjoint()?.to_csr()?)?, rows(&csr.adjoint()?)?);
         assert_eq!(transpose.transpose()?.to_parts()?, a.to_parts()?);
 
-        let two = T::ONE.plus(T::ONE);
-        let twice = &a * &Vector::from_vec(vec![two]).sum();
-        assert_eq!(rows(&twice.to_csr()?)?, rows(&csr.scale(two))?);
-        assert_eq!(rows(&(-&a).to_csr()?)?, rows(&-&csr)?);
-        assert_eq!(rows(&a.conj().to_csr()?)?, rows(&csr.conj())?);
-        assert_eq!((&(&a + &a) * &x).to_vec()?, (&twice * &x).to_vec()?);
+        let twice = a.scale(T::ONE.plus(T::ONE));
         assert_eq!((&(&twice - &a) * &x).to_vec()?, (&a * &x).to_vec()?);
 
         let sum = &a + &b;
         assert_eq!(sum.blocksize(), drawn.size);
         assert_eq!(sum.to_dense()?.to_vec()?, sums);
         assert_eq!(rows(&(&sum - &b).to_csr()?)?.1, rows(&sum.to_csr()?)?.1);
-        for offset in -(n_rows as isize)..=n_cols as isize {
-            let diagonal = a.diagonal(offset)?.to_vec()?;
-            assert_eq!(diagonal, csr.diagonal_at(offset)?.to_vec()?);
-        }
-        for axis in [0, 1] {
-            let sums = csr.sum_axis(axis).to_vec()?;
-            assert_eq!(bits(&a.sum_axis(axis).to_vec()?), bits(&sums));
-        }
-        Ok((expected, product))
+        Ok(found)
     });
 }
 
@@ -358,22 +339,6 @@ fn values_are_held_once() {
 /// The product of a matrix by blocks fuses with what is around it from the second one on.
 #[test]
 fn products_fuse() {
-    for ranks in [1, 3] {
-        let found = run_ranks(ranks, &small(), |runtime| {
-            let a = gallery::poisson1d::<f64>(40)
-                .unwrap()
-                .to_bsr((2, 2))
-                .unwrap();
-            let x = Vector::ones([40]);
-            (&a * &x).to_vec().unwrap();
-            let before = runtime.counters();
-            let y = &a * &x;
-            let norm = (&y * 2.0).dot(&y).get().unwrap();
-            let after = runtime.counters();
-            (norm, after.fused_tasks - before.fused_tasks)
-        });
-        for (norm, fused_tasks) in found.unwrap() {
-            assert_eq!((norm, fused_tasks), (4.0, 1));
-        }
-    }
+    let make = || gallery::poisson1d::<f64>(40)?.to_bsr((2, 2));
+    check_products_fuse(make, 4.0);
 }

@@ -1,11 +1,11 @@
 //! Matrices by diagonals, against dense loops and the bits of the same matrix in row format.
 
-use crate::{Exact, bits, everywhere, for_each_type, for_two_types, rows, small};
+use crate::{Exact, bits, check_products_fuse, everywhere, for_each_type, for_two_types, rows};
 use ndarray::Array2;
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, Strategy, proptest};
 use sparsefuse_dense::{Array, Vector};
-use sparsefuse_runtime::{Config, Error, Runtime, run_ranks};
+use sparsefuse_runtime::{Config, Error, Runtime};
 use sparsefuse_sparse::{Csr, Dia, gallery};
 
 /// A shape, and numbers that pick diagonals of it.
@@ -111,34 +111,17 @@ fn check_operations<T: Exact>(drawn: &Drawn, other: &[usize]) {
         let csr = a.to_csr()?;
         let x = Vector::from_slice(&x);
         let xs = Array::from_shape_vec([n_cols, 3], xs.clone())?;
-        // A new matrix each time: at the first product its rows are made, at the third it is
-        // packed.
         let fresh = Dia::from_elements(n_rows, n_cols, &offsets_of_a, element::<T>)?;
-        let expected = bits(&(&csr * &x).to_vec()?);
-        for _ in 0..3 {
-            assert_eq!(bits(&(&fresh * &x).to_vec()?), expected);
-        }
-        let product = bits(&(&csr * &xs).to_vec()?);
-        assert_eq!(bits(&(&fresh * &xs).to_vec()?), product);
+        let found = check_over_rows!(T: a, fresh, x, xs);
         assert_eq!(
             bits(&fresh.values().to_vec()?),
             bits(&csr.values().to_vec()?)
         );
 
         let transpose = a.transpose()?;
-        assert_eq!(rows(&transpose.to_csr()?)?, rows(&csr.transpose()?)?);
-        assert_eq!(rows(&a.adjoint()?.to_csr()?)?, rows(&csr.adjoint()?)?);
         assert_eq!(rows(&transpose.transpose()?.to_csr()?)?, rows(&csr)?);
         let back = transpose.transpose()?;
         assert_eq!(back.offsets(), a.offsets());
-
-        // Values of their own over the same structure, lazily.
-        let two = T::ONE.plus(T::ONE);
-        let twice = &a * &Vector::from_vec(vec![two]).sum();
-        assert_eq!(rows(&twice.to_csr()?)?, rows(&csr.scale(two))?);
-        assert_eq!(rows(&(-&a).to_csr()?)?, rows(&-&csr)?);
-        assert_eq!(rows(&a.conj().to_csr()?)?, rows(&csr.conj())?);
-        assert_eq!((&(&a + &a) * &x).to_vec()?, (&twice * &x).to_vec()?);
 
         let sum = &a + &b;
         let difference = &a - &b;
@@ -151,20 +134,11 @@ fn check_operations<T: Exact>(drawn: &Drawn, other: &[usize]) {
         assert_eq!(difference.to_dense()?.to_vec()?, differences);
         assert_eq!(rows(&sum.to_csr()?)?, rows(&(&csr + &b.to_csr()?))?);
 
-        for offset in -(n_rows as isize)..=n_cols as isize {
-            let diagonal = a.diagonal(offset)?.to_vec()?;
-            assert_eq!(diagonal, csr.diagonal_at(offset)?.to_vec()?);
-        }
-        for axis in [0, 1] {
-            let sums = csr.sum_axis(axis).to_vec()?;
-            assert_eq!(bits(&a.sum_axis(axis).to_vec()?), bits(&sums));
-        }
-
         // Back from rows: full diagonals share their values.
         let again = csr.to_dia()?;
         assert_eq!(again.offsets(), a.offsets());
         assert_eq!(rows(&again.to_csr()?)?, rows(&csr)?);
-        Ok((expected, product))
+        Ok(found)
     });
 }
 
@@ -350,20 +324,6 @@ fn values_are_held_once() {
 /// The product of a matrix by diagonals fuses with what is around it from the second one on.
 #[test]
 fn products_fuse() {
-    for ranks in [1, 3] {
-        let groups = run_ranks(ranks, &small(), |runtime| {
-            let a = Dia::from_diagonals(40, 40, &[(0, [2.0]), (1, [-1.0])]).unwrap();
-            let x = Vector::ones([40]);
-            let y = &a * &x;
-            y.to_vec().unwrap();
-            let before = runtime.counters();
-            let y = &a * &x;
-            let norm = (&y * 2.0).dot(&y).get().unwrap();
-            let after = runtime.counters();
-            (norm, after.fused_tasks - before.fused_tasks)
-        });
-        for (norm, groups) in groups.unwrap() {
-            assert_eq!((norm, groups), (2.0 * (39.0 + 4.0), 1));
-        }
-    }
+    let make = || Dia::from_diagonals(40, 40, &[(0, [2.0]), (1, [-1.0])]);
+    check_products_fuse(make, 2.0 * (39.0 + 4.0));
 }

@@ -1,7 +1,7 @@
 //! What no rank holds as a whole: entries given by all ranks, files read and written by parts,
 //! rows gathered on one rank, rows balanced.
 
-use crate::{Entries, Exact, bits, entries, everywhere, for_each_type, rows, small};
+use crate::{Entries, Exact, Temporary, bits, entries, everywhere, for_each_type, rows, small};
 use num_complex::Complex;
 use proptest::prelude::{ProptestConfig, any, proptest};
 use sparsefuse_dense::Vector;
@@ -11,23 +11,6 @@ use sparsefuse_sparse::matrix_market::WriteErrorKind;
 use sparsefuse_sparse::{Csr, Triplets, gallery, read_vector, write_vector};
 use sparsefuse_testing::matrices;
 use std::path::{Path, PathBuf};
-
-/// A file that disappears with this value.
-struct Temporary(PathBuf);
-
-impl Temporary {
-    fn new(name: &str) -> Self {
-        let name = format!("sparsefuse_distributed_{}_{name}", std::process::id());
-        Self(std::env::temp_dir().join(name))
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // It is not there if the test failed before.
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
 
 /// Each rank gives a stretch of the entries, empty ones among them; values whose sums depend on
 /// their order.
@@ -184,15 +167,15 @@ fn files_are_written_by_parts() {
             let a = gallery::random::<f64>(70, 5, 3)?.scale(0.1);
             let x = Vector::<f64>::random_uniform([90], 5);
             let part = x.slice(10..);
-            a.write(&file.0).unwrap();
-            write_vector(&vector.0, &part, "a part").unwrap();
-            let again = rows(&Csr::<f64>::read(&file.0).unwrap())?;
+            a.write(&file.path).unwrap();
+            write_vector(&vector.path, &part, "a part").unwrap();
+            let again = rows(&Csr::<f64>::read(&file.path).unwrap())?;
             assert_eq!(again, rows(&a)?);
-            let elements = bits(&read_vector::<f64>(&vector.0).unwrap().to_vec()?);
+            let elements = bits(&read_vector::<f64>(&vector.path).unwrap().to_vec()?);
             assert_eq!(elements, bits(&part.to_vec()?));
             let text = (
-                std::fs::read(&file.0).unwrap(),
-                std::fs::read(&vector.0).unwrap(),
+                std::fs::read(&file.path).unwrap(),
+                std::fs::read(&vector.path).unwrap(),
             );
             // No rank writes the next file while another still reads this one.
             runtime.all_gather::<u32>(&[])?;
@@ -208,12 +191,14 @@ fn what_cannot_be_written_is_the_same_error_everywhere() {
         let mut triplets = Triplets::new(20, 20).unwrap();
         triplets.push(19, 0, f64::INFINITY).unwrap();
         triplets.push(18, 7, f64::NAN).unwrap();
-        let error = Csr::from_triplets(&triplets)?.write(&file.0).unwrap_err();
+        let error = Csr::from_triplets(&triplets)?
+            .write(&file.path)
+            .unwrap_err();
         assert!(matches!(error.kind(), WriteErrorKind::NotFinite { .. }));
         Ok(error.kind().to_string())
     });
     assert_eq!(message, "expected finite values, found NaN at (18, 7)");
-    assert!(!file.0.exists());
+    assert!(!file.path.exists());
     let message = everywhere(|| {
         let x = Vector::<f64>::ones([40]);
         Ok(write_vector("no/such/folder/x.mtx", &x, "")

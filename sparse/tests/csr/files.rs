@@ -1,6 +1,6 @@
 //! Matrix Market files to matrices and back.
 
-use crate::{Entries, everywhere, rows, small};
+use crate::{Entries, Temporary, everywhere, rows, small};
 use num_complex::Complex;
 use sparsefuse_dense::Vector;
 use sparsefuse_runtime::{Config, run_ranks};
@@ -11,23 +11,6 @@ use std::path::{Path, PathBuf};
 fn data(name: &str) -> PathBuf {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     workspace.join("tests/data").join(name)
-}
-
-/// A file that disappears with this value.
-struct Temporary(PathBuf);
-
-impl Temporary {
-    fn new(name: &str) -> Self {
-        let name = format!("sparsefuse_csr_{}_{name}", std::process::id());
-        Self(std::env::temp_dir().join(name))
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // It is not there if the test failed before.
-        let _ = std::fs::remove_file(&self.0);
-    }
 }
 
 #[test]
@@ -70,12 +53,12 @@ fn names_the_file_and_the_line() {
 fn memory_that_runs_out_is_an_error() {
     let file = Temporary::new("many_rows.mtx");
     let text = "%%MatrixMarket matrix coordinate real general\n4294967295 1 1\n1 1 2.5\n";
-    std::fs::write(&file.0, text).unwrap();
+    std::fs::write(&file.path, text).unwrap();
     let config = Config {
         memory_limit: 1 << 24,
         ..small()
     };
-    let errors = run_ranks(1, &config, |_| Csr::<f64>::read(&file.0).unwrap_err());
+    let errors = run_ranks(1, &config, |_| Csr::<f64>::read(&file.path).unwrap_err());
     let error = &errors.unwrap()[0];
     assert!(
         matches!(error.kind(), ReadErrorKind::Assembly(_)),
@@ -104,8 +87,8 @@ fn writes_what_it_reads() {
             let a = entries
                 .csr::<Complex<f64>>()?
                 .scale(Complex::new(0.1, 1e-300));
-            a.write(&file.0).unwrap();
-            let again = rows(&Csr::<Complex<f64>>::read(&file.0).unwrap())?;
+            a.write(&file.path).unwrap();
+            let again = rows(&Csr::<Complex<f64>>::read(&file.path).unwrap())?;
             assert_eq!(again, rows(&a)?);
             // No rank writes the next file while another still reads this one.
             a.runtime().all_gather::<u32>(&[])?;
@@ -161,12 +144,13 @@ fn a_rank_that_reads_alone_gets_an_error() {
 #[cfg(unix)]
 #[test]
 fn a_link_to_a_file_that_is_not_there_yet_stays_one() {
-    let (link, target) = (Temporary::new("link.mtx"), Temporary::new("target.mtx"));
-    std::os::unix::fs::symlink(target.0.file_name().unwrap(), &link.0).unwrap();
+    let link = Temporary::new("link.mtx");
+    std::os::unix::fs::symlink("target.mtx", &link.path).unwrap();
     let a = Csr::<f64>::identity(3).unwrap();
-    a.write(&link.0).unwrap();
-    assert!(link.0.is_symlink());
-    assert_eq!(Csr::<f64>::read(&target.0).unwrap().nnz(), 3);
+    a.write(&link.path).unwrap();
+    assert!(link.path.is_symlink());
+    let target = link.path.with_file_name("target.mtx");
+    assert_eq!(Csr::<f64>::read(target).unwrap().nnz(), 3);
 
     let refused = a.write("/no/such/folder/a.mtx").unwrap_err();
     let WriteErrorKind::Io(error) = refused.kind() else {

@@ -3,6 +3,44 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
+/// Checks that a matrix does what its row format does, and gives the bits of its products with a
+/// vector and a matrix. `fresh` is the same matrix before its first product: at that its rows are
+/// made, at the third it is packed.
+macro_rules! check_over_rows {
+    ($T:ident: $a:ident, $fresh:ident, $x:ident, $xs:ident) => {{
+        let csr = $a.to_csr()?;
+        let expected = bits(&(&csr * &$x).to_vec()?);
+        for _ in 0..3 {
+            assert_eq!(bits(&(&$fresh * &$x).to_vec()?), expected);
+        }
+        let product = bits(&(&csr * &$xs).to_vec()?);
+        assert_eq!(bits(&(&$fresh * &$xs).to_vec()?), product);
+
+        let transpose = $a.transpose()?;
+        assert_eq!(rows(&transpose.to_csr()?)?, rows(&csr.transpose()?)?);
+        assert_eq!(rows(&$a.adjoint()?.to_csr()?)?, rows(&csr.adjoint()?)?);
+
+        // Values of their own over the same structure, lazily.
+        let two = $T::ONE.plus($T::ONE);
+        let twice = &$a * &Vector::from_vec(vec![two]).sum();
+        assert_eq!(rows(&twice.to_csr()?)?, rows(&csr.scale(two))?);
+        assert_eq!(rows(&(-&$a).to_csr()?)?, rows(&-&csr)?);
+        assert_eq!(rows(&$a.conj().to_csr()?)?, rows(&csr.conj())?);
+        assert_eq!((&(&$a + &$a) * &$x).to_vec()?, (&twice * &$x).to_vec()?);
+
+        let (n_rows, n_cols) = $a.shape();
+        for offset in -(n_rows as isize)..=n_cols as isize {
+            let diagonal = $a.diagonal(offset)?.to_vec()?;
+            assert_eq!(diagonal, csr.diagonal_at(offset)?.to_vec()?);
+        }
+        for axis in [0, 1] {
+            let sums = csr.sum_axis(axis).to_vec()?;
+            assert_eq!(bits(&$a.sum_axis(axis).to_vec()?), bits(&sums));
+        }
+        (expected, product)
+    }};
+}
+
 mod adjoint;
 mod blocks;
 mod construct;
@@ -29,13 +67,54 @@ use ndarray::Array2;
 use num_complex::Complex;
 use proptest::collection::vec;
 use proptest::prelude::Strategy;
-use sparsefuse_dense::Numeric;
+use sparsefuse_dense::{Numeric, Vector};
 use sparsefuse_kernels::Value;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, run_ranks};
 use sparsefuse_sparse::{Csr, LocalRows, Triplets};
 use sparsefuse_testing::{bits, everywhere, small};
 use std::fmt::Debug;
 use std::ops::{Add, Mul};
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// Whether a product with ones fuses with what is around it from the second one on, which gives
+/// twice the squares of the sums of the rows.
+fn check_products_fuse<M>(make: impl Fn() -> Result<M, Error> + Sync, expected: f64)
+where
+    for<'a> &'a M: Mul<&'a Vector<f64>, Output = Vector<f64>>,
+{
+    for ranks in [1, 3] {
+        let found = run_ranks(ranks, &small(), |runtime| {
+            let a = make().unwrap();
+            let x = Vector::ones([40]);
+            (&a * &x).to_vec().unwrap();
+            let before = runtime.counters();
+            let y = &a * &x;
+            let norm = (&y * 2.0).dot(&y).get().unwrap();
+            let after = runtime.counters();
+            (norm, after.fused_tasks - before.fused_tasks)
+        });
+        for (norm, fused_tasks) in found.unwrap() {
+            assert_eq!((norm, fused_tasks), (expected, 1));
+        }
+    }
+}
+
+/// A path for a file that disappears with this value.
+struct Temporary {
+    path: PathBuf,
+    _folder: TempDir,
+}
+
+impl Temporary {
+    fn new(name: &str) -> Self {
+        let folder = TempDir::new().unwrap();
+        Self {
+            path: folder.path().join(name),
+            _folder: folder,
+        }
+    }
+}
 
 /// An element type, with values on which all arithmetic of the tests is exact in any order.
 trait Exact: Numeric + Add<Output = Self> + Mul<Output = Self> {

@@ -177,7 +177,7 @@ mod tests {
                         tile_len,
                     });
                     let mut forest = Forest::default();
-                    tiles.plant((op, dtype), 0, &mut partials.clone(), &mut forest);
+                    tiles.build_forest((op, dtype), 0, &mut partials.clone(), &mut forest);
                     partials.push(forest.finish(op, dtype));
                     join_if_decided(op, dtype, &mut partials);
                     let of_one_nan = |partial: Partial| Partial {

@@ -331,21 +331,11 @@ fn stored(task: &Trimmed<'_>, loop_: &Loop) -> Option<u32> {
                     return None;
                 }
             }
-            Inst::Const(_)
-            | Inst::Param(_)
-            | Inst::LoadScalar(_)
-            | Inst::Unary(..)
-            | Inst::Binary(..)
-            | Inst::Select(..)
-            | Inst::Cast(..) => {}
-            Inst::Store(..)
-            | Inst::StoreScalar(..)
-            | Inst::Reduce(..)
-            | Inst::Index
-            | Inst::Random { .. }
-            | Inst::RowSum { .. }
-            | Inst::Gather { .. }
-            | Inst::RowReduce { .. } => return None,
+            inst => {
+                if !inst.is_elementwise() || inst.is_effect() {
+                    return None;
+                }
+            }
         }
     }
     stored

@@ -5,7 +5,7 @@ use super::inbox::{self, Pair};
 use super::job::{Job, MOST_RANKS, complain, job, lock};
 use super::tag::{self, Kind, MOST_LOCAL, Tag};
 use crate::comm::exchange::{Exchange, Item};
-use crate::comm::halo::{Links, Mailed};
+use crate::comm::ghosts::{Links, Mailed};
 use crate::comm::reduce::{Later, Pending};
 use crate::comm::{Comm, Message, left};
 use crate::error::Error;

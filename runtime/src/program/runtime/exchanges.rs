@@ -6,7 +6,7 @@
 use super::Runtime;
 use crate::comm;
 use crate::comm::exchange::Messages;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::memory::bytes;
 use crate::observe::lockstep::Call;
 use sparsefuse_kernels::{DType, Element};
@@ -44,12 +44,10 @@ impl Runtime {
         let all = self.all_gather(found)?;
         match all.iter().position(|other| *other != all[0]) {
             None => Ok(()),
-            Some(rank) => Err(ErrorKind::File {
-                path: path.to_owned(),
-                expected: "the same file on every rank".to_owned(),
-                found: format!("another on rank {rank}"),
+            Some(rank) => {
+                let found = format!("another on rank {rank}");
+                Err(Error::file(path, "the same file on every rank", found))
             }
-            .into()),
         }
     }
 

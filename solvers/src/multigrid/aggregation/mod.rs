@@ -14,6 +14,7 @@ use super::coarsest::{Coarsest, MOST_ROWS};
 use super::cycle::{Hierarchy, Level};
 use super::options::{CoarseSolver, Cycle, CycleOptions, Smoother};
 use super::smoother::{Relaxation, check_eigenvalue, largest_eigenvalue};
+use crate::operator::check_square;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Shape, try_collect};
@@ -236,11 +237,7 @@ fn check<T: Field>(
     options: &AggregationOptions,
 ) -> Result<(), Error> {
     const OP: &str = "multigrid";
-    let shape = |n: usize, m: usize| Shape::new(&[n, m]);
-    if a.n_rows() != a.n_cols() {
-        let expected = shape(a.n_rows(), a.n_rows());
-        return Err(Error::shape(OP, expected, shape(a.n_rows(), a.n_cols())));
-    }
+    check_square(OP, a)?;
     if options.block == 0 || !a.n_rows().is_multiple_of(options.block.max(1)) {
         let expected = format!("blocks of rows that divide the {} rows", a.n_rows());
         return Err(Error::argument(OP, expected, options.block.to_string()));
@@ -249,14 +246,6 @@ fn check<T: Field>(
         let expected = "theta of 0 or more and below 1";
         return Err(Error::argument(OP, expected, options.theta.to_string()));
     }
-    match near_nullspace
-        .iter()
-        .find(|vector| vector.len() != a.n_rows())
-    {
-        Some(vector) => {
-            let expected = Shape::new(&[a.n_rows()]);
-            Err(Error::shape(OP, expected, Shape::new(&[vector.len()])))
-        }
-        None => Ok(()),
-    }
+    let mut vectors = near_nullspace.iter();
+    vectors.try_for_each(|vector| Error::check_shape(OP, &[a.n_rows()], &vector.shape()))
 }

@@ -16,9 +16,7 @@ use super::aggregates::{Aggregates, NONE};
 use super::strength::{Graph, NodeRows};
 use crate::multigrid::square::square;
 use sparsefuse_kernels::{Field, Real};
-use sparsefuse_runtime::{
-    Error, ErrorKind, Exchange, Partition, Runtime, Shape, reserve, try_collect,
-};
+use sparsefuse_runtime::{Error, Exchange, Partition, Runtime, Shape, reserve, try_collect};
 use sparsefuse_sparse::{Csr, Ghosts, LocalRows, Threads, parallel};
 use std::iter::repeat_n;
 use std::ops::Range;
@@ -332,10 +330,10 @@ impl<T: Field> Smoothing<'_, T> {
     }
 
     /// Some rows.
-    fn part(&self, part: Range<usize>) -> Result<Part<T>, Error> {
+    fn part(&self, part: Range<usize>) -> Result<LocalRows<T>, Error> {
         let (block, len) = (self.rows.block, self.len);
         let rows = self.rows.as_rows();
-        let mut made = Part::try_with_capacity(part.len())?;
+        let mut made = LocalRows::try_with_capacity(part.len(), 3 * part.len())?;
         // The aggregates of the row, ascending, and their columns.
         let mut found: Vec<u32> = Vec::new();
         let mut sums: Vec<T> = Vec::new();
@@ -368,19 +366,19 @@ impl<T: Field> Smoothing<'_, T> {
                 }
             }
             made.try_reserve(found.len() * len)?;
-            made.counts.push((found.len() * len) as u32);
             for &aggregate in &found {
                 let start = aggregate as usize * len;
                 made.crd
                     .extend((start..start + len).map(|column| column as u32));
             }
             made.vals.extend_from_slice(&sums);
+            made.end_row();
         }
         Ok(made)
     }
 
     /// The same for one unknown and one vector: sums of few numbers in few columns.
-    fn scalar_part(&self, part: Range<usize>, made: &mut Part<T>) -> Result<(), Error> {
+    fn scalar_part(&self, part: Range<usize>, made: &mut LocalRows<T>) -> Result<(), Error> {
         let halo = &self.graph.halo;
         let rows = self.rows.as_rows();
         let omega = T::from_f64(-self.omega);
@@ -396,7 +394,12 @@ impl<T: Field> Smoothing<'_, T> {
                 let place = halo.place(column as usize);
                 if strong.first() == Some(&(place as u32)) {
                     strong = &strong[1..];
-                    made.add(start, self.of_places[place], value * self.tentative[place]);
+                    add(
+                        made,
+                        start,
+                        self.of_places[place],
+                        value * self.tentative[place],
+                    );
                     continue;
                 }
                 // What the entry does to the near-nullspace, done by the diagonal.
@@ -418,8 +421,8 @@ impl<T: Field> Smoothing<'_, T> {
                 true => T::ONE,
                 false => T::ONE + omega,
             };
-            made.add(start, self.of_places[own], rest * self.tentative[own]);
-            made.counts.push((made.crd.len() - start) as u32);
+            add(made, start, self.of_places[own], rest * self.tentative[own]);
+            made.end_row();
         }
         Ok(())
     }
@@ -476,72 +479,37 @@ impl<T: Field> Smoothing<'_, T> {
     }
 }
 
-/// Neighbouring rows as one thread makes them.
-pub(super) struct Part<T> {
-    counts: Vec<u32>,
-    crd: Vec<u32>,
-    vals: Vec<T>,
-}
-
-impl<T: Field> Part<T> {
-    /// No rows, with capacity for this many.
-    pub(super) fn try_with_capacity(n_rows: usize) -> Result<Self, Error> {
-        Ok(Self {
-            counts: reserve(n_rows)?,
-            crd: reserve(3 * n_rows)?,
-            vals: reserve(3 * n_rows)?,
-        })
+/// Adds to the entry of an aggregate in the last row, which begins at `start`, if there is one.
+#[inline]
+fn add<T: Field>(rows: &mut LocalRows<T>, start: usize, aggregate: u32, value: T) {
+    if aggregate == NONE {
+        return;
     }
-
-    /// Makes sure that this many entries can be appended.
-    fn try_reserve(&mut self, entries: usize) -> Result<(), Error> {
-        let reserved = self.crd.try_reserve(entries);
-        let wanted = (self.crd.len() + entries).saturating_mul(size_of::<u32>() + size_of::<T>());
-        reserved
-            .and_then(|()| self.vals.try_reserve(entries))
-            .map_err(|_| ErrorKind::Refused { wanted }.into())
+    let (crd, vals) = (&mut rows.crd, &mut rows.vals);
+    let mut at = crd.len();
+    while at > start && crd[at - 1] > aggregate {
+        at -= 1;
     }
-
-    /// Appends a row.
-    pub(super) fn push_row(&mut self, entries: &[(u32, T)]) -> Result<(), Error> {
-        self.try_reserve(entries.len())?;
-        self.counts.push(entries.len() as u32);
-        self.crd.extend(entries.iter().map(|entry| entry.0));
-        self.vals.extend(entries.iter().map(|entry| entry.1));
-        Ok(())
-    }
-
-    /// Adds to the entry of an aggregate in the row that begins at `start`, if there is one.
-    #[inline]
-    fn add(&mut self, start: usize, aggregate: u32, value: T) {
-        if aggregate == NONE {
-            return;
-        }
-        let mut at = self.crd.len();
-        while at > start && self.crd[at - 1] > aggregate {
-            at -= 1;
-        }
-        if at > start && self.crd[at - 1] == aggregate {
-            self.vals[at - 1] = self.vals[at - 1] + value;
-        } else {
-            self.crd.insert(at, aggregate);
-            self.vals.insert(at, value);
-        }
+    if at > start && crd[at - 1] == aggregate {
+        vals[at - 1] = vals[at - 1] + value;
+    } else {
+        crd.insert(at, aggregate);
+        vals.insert(at, value);
     }
 }
 
 /// The rows of all parts, if all could be made.
-pub(super) fn joined<T: Field>(parts: Vec<Result<Part<T>, Error>>) -> Result<LocalRows<T>, Error> {
+pub(super) fn joined<T: Field>(
+    parts: Vec<Result<LocalRows<T>, Error>>,
+) -> Result<LocalRows<T>, Error> {
     let parts = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let n_rows = parts.iter().map(|part| part.counts.len()).sum();
+    let n_rows = parts.iter().map(|part| part.pos.len() - 1).sum();
     let n_entries = parts.iter().map(|part| part.crd.len()).sum();
     let mut rows = LocalRows::try_with_capacity(n_rows, n_entries)?;
-    let mut end = 0;
     for part in parts {
-        rows.pos.extend(part.counts.iter().map(|&count| {
-            end += u64::from(count);
-            end
-        }));
+        let before = rows.crd.len() as u64;
+        rows.pos
+            .extend(part.pos[1..].iter().map(|end| before + end));
         rows.crd.extend(part.crd);
         rows.vals.extend(part.vals);
     }

@@ -5,7 +5,7 @@
 //! in the order in which they were found. So its bits depend on nothing else, and A P is neither
 //! made nor kept nor read.
 
-use super::prolongator::{Part, joined};
+use super::prolongator::joined;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, try_collect};
 use sparsefuse_sparse::{Csr, Ghosts, LocalRows, OwnRows, Rows, Threads, eager, parallel};
@@ -106,8 +106,8 @@ struct Factors<'a, T> {
 
 impl<T: Field> Factors<'_, T> {
     /// Some rows of the product.
-    fn part(&self, part: Range<usize>) -> Result<Part<T>, Error> {
-        let mut made = Part::try_with_capacity(part.len())?;
+    fn part(&self, part: Range<usize>) -> Result<LocalRows<T>, Error> {
+        let mut made = LocalRows::try_with_capacity(part.len(), 3 * part.len())?;
         // Row I of R A, by numbers of rows of P, and of R A P.
         let mut half = SparseSum::new(self.reach(part.clone()))?;
         let mut whole = SparseSum::new(0..self.n_cols as u32)?;
@@ -124,7 +124,10 @@ impl<T: Field> Factors<'_, T> {
             }
             half.clear();
             whole.entries.sort_unstable_by_key(|&(column, _)| column);
-            made.push_row(&whole.entries)?;
+            made.try_reserve(whole.entries.len())?;
+            made.crd.extend(whole.entries.iter().map(|entry| entry.0));
+            made.vals.extend(whole.entries.iter().map(|entry| entry.1));
+            made.end_row();
             whole.clear();
         }
         Ok(made)

@@ -181,7 +181,7 @@ fn coarse_operators_may_be_discretised() {
         let options = GridOptions {
             coarse: CoarseOperator::Rediscretised(Arc::new(discretise)),
             restriction,
-            // After a step by colours the residual is 0 at the others: no mean of anything.
+            // After a step by colors the residual is 0 at the others: no mean of anything.
             cycle: cycle(Smoother::Jacobi { omega: None }, 2),
             ..GridOptions::default()
         };

@@ -90,7 +90,7 @@ fn on_real_matrices() {
 }
 
 #[test]
-fn colours_and_polynomials_save_iterations() {
+fn colors_and_polynomials_save_iterations() {
     let a = gallery::poisson2d::<f64>(64).unwrap();
     let plain = cg_with(&a, &ones(4096), Options::default()).unwrap();
     let colored = SorOptions {

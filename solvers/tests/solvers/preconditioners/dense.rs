@@ -305,7 +305,7 @@ fn sweeps_are_those_of_the_textbook() {
     let a = random_matrix::<f64>(N, false, 4);
     let whole = dense(&a);
     let b = pseudo_random::<f64>(N, 5);
-    // Colours in the order in which rows of the multicolour variant are relaxed.
+    // Colors in the order in which rows of the multicolor variant are relaxed.
     let colored = Sor::new(
         &a,
         SorOptions {

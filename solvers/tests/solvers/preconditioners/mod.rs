@@ -63,10 +63,10 @@ fn general<T: Field>() -> Vec<Maker<T>> {
             boxed(Sor::new(a, sor(SorSweep::Backward, SorOrder::Sequential)))
         }),
         ("ssor", |a| boxed(Sor::new(a, SorOptions::default()))),
-        ("multicolour sor", |a| {
+        ("multicolor sor", |a| {
             boxed(Sor::new(a, sor(SorSweep::Forward, SorOrder::Multicolor)))
         }),
-        ("multicolour ssor", |a| {
+        ("multicolor ssor", |a| {
             boxed(Sor::new(a, sor(SorSweep::Symmetric, SorOrder::Multicolor)))
         }),
         ("ilu(0)", |a| boxed(Ilu0::new(a))),

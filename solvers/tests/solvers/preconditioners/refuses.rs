@@ -318,13 +318,13 @@ fn vectors_of_another_length() {
     let a = gallery::poisson2d::<f64>(6).unwrap();
     let n = a.n_rows();
     let multigrid = Multigrid::aggregated(&a).unwrap();
-    let multicolour = SorOptions {
+    let multicolor = SorOptions {
         order: SorOrder::Multicolor,
         ..SorOptions::default()
     };
     let makers: [(&str, Box<dyn LinearOperator<f64>>); 6] = [
         ("jacobi", Box::new(Jacobi::new(&a).unwrap())),
-        ("sor", Box::new(Sor::new(&a, multicolour).unwrap())),
+        ("sor", Box::new(Sor::new(&a, multicolor).unwrap())),
         ("multigrid", Box::new(multigrid)),
         ("ilu0", Box::new(Ilu0::new(&a).unwrap())),
         (

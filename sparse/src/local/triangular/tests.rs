@@ -200,7 +200,7 @@ fn threads_share_what_has_something_for_them() {
         ("long lines", grid(&[20, 3000]), true),
         ("planes", grid(&[41, 31, 37]), true),
         ("planes of whole steps", grid(&[40, 32, 32]), true),
-        ("two colours", two_colors, true),
+        ("two colors", two_colors, true),
         ("the diagonal", rows_of(140_000, |_| Vec::new()), true),
         ("nodes", nodes(9000), false),
     ] {

@@ -7,28 +7,14 @@ use crate::matrix_market::source::Cuts;
 use crate::matrix_market::{Content, Header, ReadError, ReadErrorKind, ranks};
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Config, Runtime, Shape, run_ranks};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::Path;
+use tempfile::TempPath;
 
 /// A file that disappears with this value.
-pub(super) struct Temporary(PathBuf);
-
-impl Temporary {
-    pub(super) fn new(bytes: &[u8]) -> Self {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("sparsefuse_ranks_{}_{number}.mtx", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::write(&path, bytes).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // It is not there if the test failed before.
-        let _ = std::fs::remove_file(&self.0);
-    }
+fn temporary(bytes: &[u8]) -> TempPath {
+    let file = tempfile::Builder::new().suffix(".mtx").tempfile().unwrap();
+    std::fs::write(&file, bytes).unwrap();
+    file.into_temp_path()
 }
 
 /// Tiles of four rows, so that few rows are cut.
@@ -70,13 +56,13 @@ fn bits<T: Field>(entries: impl Iterator<Item = (u32, u32, T)>) -> Vec<(u32, u32
 
 /// Reads bytes on two and three ranks, and compares with what one rank made of them.
 pub(super) fn check<T: Field>(bytes: &[u8], expected: &Result<(Header, Content<T>), String>) {
-    let file = Temporary::new(bytes);
+    let file = temporary(bytes);
     for (n_ranks, cuts) in [(2, CUTS[2]), (3, CUTS[0]), (3, CUTS[3]), (2, CUTS[1])] {
         if bytes.len() > 4000 * cuts.block_len {
             continue; // Too many rounds to wait for.
         }
         let is_equal = |runtime: &Runtime| {
-            let found = ranks::read::<T>(runtime, &file.0, cuts);
+            let found = ranks::read::<T>(runtime, &file, cuts);
             match (found, expected) {
                 (Ok((header, own)), Ok((expected_header, content))) => {
                     assert_eq!(&header, expected_header);
@@ -94,7 +80,7 @@ pub(super) fn check<T: Field>(bytes: &[u8], expected: &Result<(Header, Content<T
                     assert_eq!(found, expected, "{cuts:?}");
                 }
                 (Err(error), Err(message)) => {
-                    let name = file.0.to_string_lossy();
+                    let name = file.to_string_lossy();
                     let found = error.to_string().replacen(&*name, "a.mtx", 1);
                     assert_eq!(&found, message, "{cuts:?}");
                 }
@@ -114,11 +100,11 @@ const TEXT: &str = "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1.
 
 #[test]
 fn a_file_that_one_rank_cannot_read_is_an_error_of_all() {
-    let file = Temporary::new(TEXT.as_bytes());
+    let file = temporary(TEXT.as_bytes());
     let missing = Path::new("no/such/file.mtx");
     for (broken, paths) in [
-        (1, [&*file.0, missing, &*file.0]),
-        (0, [missing, &*file.0, missing]),
+        (1, [&*file, missing, &*file]),
+        (0, [missing, &*file, missing]),
     ] {
         for (rank, found) in read_each(&paths).into_iter().enumerate() {
             let error = found.unwrap_err();
@@ -139,9 +125,9 @@ fn a_file_that_one_rank_cannot_read_is_an_error_of_all() {
 
 #[test]
 fn ranks_that_find_different_files_say_so() {
-    let file = Temporary::new(TEXT.as_bytes());
-    let other = Temporary::new(TEXT.replace("2 2 2", "2 3 2").as_bytes());
-    for found in read_each(&[&file.0, &file.0, &other.0]) {
+    let file = temporary(TEXT.as_bytes());
+    let other = temporary(TEXT.replace("2 2 2", "2 3 2").as_bytes());
+    for found in read_each(&[&file, &file, &other]) {
         let message = found.unwrap_err().kind().to_string();
         let expected = "expected the same file on every rank, found another on rank 2";
         assert_eq!(message, expected);
@@ -179,9 +165,9 @@ fn the_first_error_of_the_file_wins() {
             threads: 1,
         };
         for bytes in [text.as_bytes().to_vec(), super::gzip(text.as_bytes())] {
-            let file = Temporary::new(&bytes);
+            let file = temporary(&bytes);
             let errors = run_ranks(3, &config(), |runtime| {
-                ranks::read::<f64>(runtime, &file.0, cuts).unwrap_err()
+                ranks::read::<f64>(runtime, &file, cuts).unwrap_err()
             });
             for error in errors.unwrap() {
                 assert_eq!(error.line(), Some(19));
@@ -196,13 +182,13 @@ fn endless_lines_are_refused() {
     let mut text = TEXT.as_bytes().to_vec();
     text.push(b'%');
     text.resize(5 << 20, b'c');
-    let file = Temporary::new(&text);
+    let file = temporary(&text);
     let cuts = Cuts {
         block_len: 1 << 10,
         ..CUTS[3]
     };
     let errors = run_ranks(3, &config(), |runtime| {
-        ranks::read::<f64>(runtime, &file.0, cuts).unwrap_err()
+        ranks::read::<f64>(runtime, &file, cuts).unwrap_err()
     });
     for error in errors.unwrap() {
         assert_eq!(error.line(), Some(5));
@@ -218,9 +204,9 @@ fn a_broken_gzip_stream_is_one_error() {
     let mut text = TEXT.as_bytes().to_vec();
     text.resize(100 << 10, b'\n');
     let good = super::gzip(&text);
-    let file = Temporary::new(&good[..good.len() - 1]);
+    let file = temporary(&good[..good.len() - 1]);
     let messages = run_ranks(3, &config(), |runtime| {
-        ranks::read::<f64>(runtime, &file.0, CUTS[3])
+        ranks::read::<f64>(runtime, &file, CUTS[3])
             .unwrap_err()
             .to_string()
     });

@@ -1,8 +1,8 @@
-//! Halos: the ghosts of a vector, exchanged again and again between the same neighbours.
+//! The ghosts of a vector, exchanged again and again between the same neighbours.
 //!
-//! A [`Halo`] is the memory and the connections of one exchange at a time, which a piece has found
-//! out by asking ([`super::exchange::requests`]). Only neighbours talk, a message holds all
-//! elements for one rank, and a rank that has nothing to send, since it failed, says so.
+//! A [`GhostExchange`] is the memory and the connections of one exchange at a time, which a piece
+//! has found out by asking ([`super::exchange::requests`]). Only neighbours talk, a message holds
+//! all elements for one rank, and a rank that has nothing to send, since it failed, says so.
 #![expect(
     unsafe_code,
     reason = "messages are written to memory that kernels read as ghosts"
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// One exchange of ghosts at a time; see the module's text.
 #[derive(Debug)]
-pub(crate) struct Halo {
+pub(crate) struct GhostExchange {
     item: Item,
     ghosts: Arc<Memory>,
     links: Box<dyn Links>,
@@ -45,8 +45,8 @@ pub(super) struct Mailed {
     pub(super) ghosts: Arc<Memory>,
 }
 
-impl Halo {
-    /// A halo for such elements. Every rank takes part; a failure of one is the failure of all.
+impl GhostExchange {
+    /// An exchange of such elements. Every rank takes part; a failure of one is the failure of all.
     pub(crate) fn new(
         comm: &dyn Comm,
         pool: &Arc<Pool>,
@@ -105,8 +105,8 @@ impl Links for Mailed {
     }
 
     fn finish(&mut self, comm: &dyn Comm, exchange: &Exchange) -> Result<(), Error> {
-        // SAFETY: the memory is that of the halo, which is borrowed mutably; it lives as long, is
-        // initialised (`block.rs`), and kernels that read it run after this.
+        // SAFETY: the memory is that of the exchange, which is borrowed mutably; it lives as long,
+        // is initialised (`block.rs`), and kernels that read it run after this.
         let ghosts =
             unsafe { std::slice::from_raw_parts_mut(self.ghosts.data(), self.ghosts.len()) };
         exchange.wait(comm, self.item, Ok(ghosts))

@@ -6,7 +6,7 @@ use crate::operator::{LinearOperator, check_square};
 use crate::solution::Options;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::Error;
 
 /// Whether a method takes this system and these options.
 pub(super) fn check<T: Field>(
@@ -38,20 +38,13 @@ fn check_system<T: Field>(
     (options, damping): (&Options<'_, T>, f64),
 ) -> Result<(), Error> {
     let (n_rows, n_cols) = a.shape();
-    if b.len() != n_rows {
-        let expected = Shape::new(&[n_rows]);
-        return Err(Error::shape(op, expected, Shape::new(&[b.len()])));
-    }
-    if let Some(x0) = options.x0.filter(|x0| x0.len() != n_cols) {
-        let expected = Shape::new(&[n_cols]);
-        return Err(Error::shape(op, expected, Shape::new(&[x0.len()])));
+    Error::check_shape(op, &[n_rows], &b.shape())?;
+    if let Some(x0) = options.x0 {
+        Error::check_shape(op, &[n_cols], &x0.shape())?;
     }
     if let Some(preconditioner) = options.preconditioner {
-        let (rows, cols) = preconditioner.shape();
-        if (rows, cols) != (n_cols, n_cols) {
-            let expected = Shape::new(&[n_cols, n_cols]);
-            return Err(Error::shape(op, expected, Shape::new(&[rows, cols])));
-        }
+        let (rows, columns) = preconditioner.shape();
+        Error::check_shape(op, &[n_cols, n_cols], &[rows, columns])?;
     }
     let numbers = [
         ("rtol", options.rtol),

@@ -1,17 +1,17 @@
-//! The colours of the points of a grid: points of one colour do not name each other.
+//! The colors of the points of a grid: points of one color do not name each other.
 
 use super::grid::Grid;
 use super::stencil::Stencil;
 
 /// See the module's text.
 #[derive(Clone, Debug)]
-pub(super) struct Colours {
+pub(super) struct Colors {
     grid: Grid,
-    /// Two colours, of a chessboard; else one for each corner of a cell.
+    /// Two colors, of a chessboard; else one for each corner of a cell.
     is_chessboard: bool,
 }
 
-impl Colours {
+impl Colors {
     pub(super) fn new(grid: &Grid, stencil: Stencil) -> Self {
         Self {
             grid: grid.clone(),
@@ -28,13 +28,13 @@ impl Colours {
         }
     }
 
-    /// The colour of a point.
+    /// The color of a point.
     pub(super) fn of(&self, number: usize) -> usize {
         let point = self.grid.point(number);
         if self.is_chessboard {
             return point.iter().sum::<usize>() % 2;
         }
         let axes = (0..3).filter(|&d| self.grid.sides[d] > 1);
-        axes.fold(0, |colour, d| 2 * colour + point[d] % 2)
+        axes.fold(0, |color, d| 2 * color + point[d] % 2)
     }
 }
