@@ -212,7 +212,11 @@ along_an_axis! {
 }
 
 /// There is an abscissa for each point.
-fn check_points<T: Field>(op: &'static str, n: usize, xs: &Vector<T>) -> Result<(), Error> {
+pub(crate) fn check_points<T: Field>(
+    op: &'static str,
+    n: usize,
+    xs: &Vector<T>,
+) -> Result<(), Error> {
     match xs.len() == n {
         true => Ok(()),
         false => Err(Error::shape(op, Shape::new(&[n]), xs.arg().shape())),

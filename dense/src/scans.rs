@@ -69,7 +69,7 @@ impl<T: Numeric, const D: usize> Array<T, D> {
         self.scan("cumprod_axis", axis, T::times)
     }
 
-    fn scan(
+    pub(crate) fn scan(
         &self,
         op: &'static str,
         axis: usize,

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
 use num_complex::Complex;
-use sparsefuse_dense::{Array, Error, Field, Overlap, Real, Vector};
+use sparsefuse_dense::{Array, Error, FftNorm, Field, Overlap, Padding, Real, Vector};
 use sparsefuse_testing::{bits, everywhere};
 use std::f64::consts::TAU;
 
@@ -243,14 +243,6 @@ fn what_cannot_be_transformed_is_refused() {
         error,
         "fft_axis: expected at least 1 elements along axis 0, found 0"
     );
-    let error = Vector::<f64>::ones([3])
-        .try_irfft(8)
-        .unwrap_err()
-        .to_string();
-    assert_eq!(
-        error,
-        "irfft_axis: expected at least 5 elements along axis 0, found 3"
-    );
     let error = Array::<f64, 2>::ones([3, 3])
         .try_fft_axis(2)
         .unwrap_err()
@@ -279,4 +271,102 @@ fn the_highest_frequency_is_real() {
         .to_vec()
         .unwrap();
     assert_eq!(y[0], Complex::ZERO);
+}
+
+/// Transforms of `n` elements are those of the first ones, or of these and zeros, and `irfft` too
+/// goes on with zeros.
+fn lengths<T: Field>() {
+    everywhere(|| -> Result<_, Error> {
+        let x = some::<T, 2>([6, 7]);
+        for (axis, n) in [(0, 4), (0, 9), (1, 7), (1, 1), (1, 16), (0, 6)] {
+            let mut widths = [(0, 0); 2];
+            widths[axis].1 = n;
+            let padded = x.pad(widths, Padding::Constant(T::ZERO));
+            let cut = padded.split(axis, &[n]).swap_remove(0);
+            let (found, expected) = (
+                x.fft_axis_of(axis, n, FftNorm::Backward),
+                cut.fft_axis(axis),
+            );
+            assert_eq!(bits(&found.to_vec()?), bits(&expected.to_vec()?));
+            let found = x.ifft_axis_of(axis, n, FftNorm::Backward);
+            let expected = cut.ifft_axis(axis);
+            assert_eq!(bits(&found.to_vec()?), bits(&expected.to_vec()?));
+            // As many as the result needs.
+            let (found, expected) = (x.irfft_axis(axis, n), cut.irfft_axis(axis, n));
+            assert_eq!(bits(&found.to_vec()?), bits(&expected.to_vec()?));
+        }
+        Ok(bits(&x.t().fft_axis_of(1, 9, FftNorm::Ortho).to_vec()?))
+    });
+}
+
+#[test]
+fn transforms_of_a_given_length_pad_or_cut() {
+    lengths::<f64>();
+    lengths::<f32>();
+    lengths::<Complex<f64>>();
+    everywhere(|| -> Result<_, Error> {
+        let x = some::<f64, 1>([11]);
+        for n in [1, 2, 5, 8, 11, 12, 16, 31] {
+            let whole = x.rfft_of(n, FftNorm::Backward);
+            let expected = x.fft_of(n, FftNorm::Backward).slice(..n / 2 + 1);
+            assert!(is_near(&whole.to_vec()?, &expected.to_vec()?), "{n}");
+        }
+        let none = Vector::<f64>::zeros([0]);
+        assert_eq!(none.fft_of(3, FftNorm::Ortho).re().to_vec()?, [0.0; 3]);
+        assert_eq!(none.irfft(4).to_vec()?, [0.0; 4]);
+        Ok(bits(&x.rfft_of(8, FftNorm::Ortho).to_vec()?))
+    });
+    let error = Vector::<f64>::ones([3]).try_fft_of(0, FftNorm::Ortho);
+    let expected = "fft_of: expected at least 1 elements along axis 0, found 0";
+    assert_eq!(error.unwrap_err().to_string(), expected);
+    assert!(
+        Array::<f64, 2>::ones([3, 3])
+            .try_rfftn_of([3, 0], FftNorm::Ortho)
+            .is_err()
+    );
+    assert!(
+        Array::<f64, 2>::ones([3, 3])
+            .try_fft_axis_of(2, 3, FftNorm::Ortho)
+            .is_err()
+    );
+}
+
+/// A transform and its inverse by one norm are inverse to each other, and each is a multiple of
+/// the one that is divided otherwise.
+#[test]
+fn norms_of_transforms() {
+    let found = everywhere(|| -> Result<_, Error> {
+        let x = some::<f64, 2>([5, 8]);
+        let shape = x.shape();
+        let wide: Vec<_> = x.cast::<Complex<f64>>().to_vec()?;
+        let mut found = Vec::new();
+        for (norm, factor) in [
+            (FftNorm::Backward, 1.0),
+            (FftNorm::Ortho, 1.0 / 40_f64.sqrt()),
+            (FftNorm::Forward, 1.0 / 40.0),
+        ] {
+            let (y, half) = (x.fftn_of(shape, norm), x.rfftn_of(shape, norm));
+            let expected = (x.fftn() * Complex::from(factor)).to_vec()?;
+            assert!(is_near(&y.to_vec()?, &expected), "{norm:?}");
+            let columns = y.slice((.., ..5)).to_vec()?;
+            assert!(is_near(&half.to_vec()?, &columns), "{norm:?}");
+            assert!(
+                is_near(&y.ifftn_of(shape, norm).to_vec()?, &wide),
+                "{norm:?}"
+            );
+            let back = half.irfftn_of(shape, norm);
+            assert!(is_near(&back.to_vec()?, &wide), "{norm:?}");
+            for n in [5, 8] {
+                let line = x.row(3);
+                let half = line.rfft_of(n, norm);
+                let back = half.irfft_of(n, norm);
+                assert!(is_near(&back.to_vec()?, &wide[24..24 + n]), "{norm:?} {n}");
+                let back = line.fft_of(n, norm).ifft_of(n, norm);
+                assert!(is_near(&back.to_vec()?, &wide[24..24 + n]), "{norm:?} {n}");
+            }
+            found.push((bits(&half.to_vec()?), bits(&back.to_vec()?)));
+        }
+        Ok(found)
+    });
+    assert_eq!(found.len(), 3);
 }

@@ -129,7 +129,7 @@ impl<T: Field, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// If the array has no element, or fewer than `n / 2 + 1` along the last axis.
+    /// If the array has no axis, or the result would have no element.
     pub fn try_irfftn(&self, n: usize) -> Result<Array<T::Real, D>, Error> {
         const OP: &str = "irfftn";
         let last = last_axis::<D>(OP)?;
@@ -206,7 +206,7 @@ fn along<T: Field, const D: usize>(
     transform(op, x, axis, x.shape()[axis], direction, Ends::Whole)
 }
 
-fn last_axis<const D: usize>(op: &'static str) -> Result<usize, Error> {
+pub(super) fn last_axis<const D: usize>(op: &'static str) -> Result<usize, Error> {
     let last = D.saturating_sub(1);
     check_axes::<D>(op, [last])?;
     Ok(last)
