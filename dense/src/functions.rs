@@ -108,12 +108,13 @@ functions! {
     /// NumPy's is of the size of a rounding. Error up to 4.
     sinc try_sinc(&self) -> Self {
         // Exactly: what is left of the nearest even number, and beyond its half what is left of 1.
-        let even = self.try_mul(T::from_f64(0.5))?.try_round()?;
-        let left = self.try_sub(&even.try_add(&even)?)?;
-        let size = left.try_abs()?;
-        let near = size.try_minimum(&size.try_neg()?.try_add(T::ONE)?)?;
+        let size = self.try_abs()?;
+        let even = size.try_mul(T::from_f64(0.5))?.try_round()?;
+        let left = size.try_sub(&even.try_add(&even)?)?;
+        let near = left.try_abs()?;
+        let near = near.try_minimum(&near.try_neg()?.try_add(T::ONE)?)?;
         let sine = near.try_mul(T::from_f64(PI))?.try_sin()?.try_mul(&left.try_sign()?)?;
-        let quotient = sine.try_div(&self.try_mul(T::from_f64(PI))?)?;
+        let quotient = sine.try_div(&size.try_mul(T::from_f64(PI))?)?;
         self.try_equal(T::ZERO)?.try_select(T::ONE, &quotient)
     }
 

@@ -370,3 +370,71 @@ fn norms_of_transforms() {
     });
     assert_eq!(found.len(), 3);
 }
+
+/// The sum that defines a cosine transform, and with a half more a sine transform.
+fn waves(x: &[f64], of: fn(f64) -> f64, more: f64) -> Vec<f64> {
+    let n = x.len() as f64;
+    let angle = |j: usize, k: usize| TAU * (k as f64 + more) * (2 * j + 1) as f64 / (4.0 * n);
+    let term = |j: usize, k: usize| 2.0 * x[j] * of(angle(j, k));
+    let sum = |k: usize| (0..x.len()).map(|j| term(j, k)).sum();
+    (0..x.len()).map(sum).collect()
+}
+
+fn cosines_and_sines<T: Real>() {
+    for n in [1, 2, 3, 8, 21, 64] {
+        let found = everywhere(|| -> Result<_, Error> {
+            let x = some::<T, 1>([n]);
+            let wide: Vec<f64> = x.to_vec()?.into_iter().map(Real::to_f64).collect();
+            let size = wide.iter().map(|x| x.abs()).sum::<f64>() + 1.0;
+            let is_near = |found: &Vector<T>, expected: &[f64], scale: f64| -> Result<bool, Error> {
+                let found = found.to_vec()?;
+                let limit = 8.0 * size * T::EPSILON.to_f64();
+                let near = |(found, x): (&T, &f64)| (found.to_f64() - x * scale).abs() < limit;
+                Ok(found.len() == n && found.iter().zip(expected).all(near))
+            };
+            let mut bits_of = Vec::new();
+            let scales = [1.0, 1.0 / (2.0 * n as f64).sqrt(), 0.5 / n as f64];
+            let norms = [FftNorm::Backward, FftNorm::Ortho, FftNorm::Forward];
+            for (norm, scale) in norms.into_iter().zip(scales) {
+                let (cosines, sines) = (x.dct(norm), x.dst(norm));
+                let mut expected = waves(&wide, f64::cos, 0.0);
+                let mut of_sines = waves(&wide, f64::sin, 1.0);
+                if norm == FftNorm::Ortho {
+                    expected[0] /= 2_f64.sqrt();
+                    of_sines[n - 1] /= 2_f64.sqrt();
+                }
+                assert!(is_near(&cosines, &expected, scale)?, "{n} {norm:?}");
+                assert!(is_near(&sines, &of_sines, scale)?, "{n} {norm:?}");
+                assert!(is_near(&cosines.idct(norm), &wide, 1.0)?, "{n} {norm:?}");
+                assert!(is_near(&sines.idst(norm), &wide, 1.0)?, "{n} {norm:?}");
+                bits_of.push((bits(&cosines.to_vec()?), bits(&sines.to_vec()?)));
+            }
+            Ok(bits_of)
+        });
+        assert_eq!(found.len(), 3);
+    }
+}
+
+#[test]
+fn cosine_and_sine_transforms() {
+    cosines_and_sines::<f64>();
+    cosines_and_sines::<f32>();
+    everywhere(|| -> Result<_, Error> {
+        let a = some::<f64, 3>([4, 5, 6]);
+        for axis in 0..3 {
+            let found = a.dct_axis(axis, FftNorm::Ortho).move_axis(axis, 2);
+            let line = a.move_axis(axis, 2).index_axis(0, 1).row(2);
+            let expected = line.dct(FftNorm::Ortho);
+            assert_eq!(
+                bits(&found.index_axis(0, 1).row(2).to_vec()?),
+                bits(&expected.to_vec()?)
+            );
+            let back = a.dst_axis(axis, FftNorm::Forward).idst_axis(axis, FftNorm::Forward);
+            assert!((back - &a).norm_inf().get()? < 1e-14);
+        }
+        Ok(bits(&a.dst_axis(1, FftNorm::Backward).to_vec()?))
+    });
+    let none = Vector::<f64>::zeros([0]);
+    assert!(none.try_dct(FftNorm::Ortho).is_err() && none.try_idst(FftNorm::Ortho).is_err());
+    assert!(none.try_dct_axis(1, FftNorm::Ortho).is_err());
+}

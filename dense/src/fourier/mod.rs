@@ -9,6 +9,7 @@
 
 mod axes;
 mod convolve;
+mod cosines;
 mod frequencies;
 mod lengths;
 mod turns;

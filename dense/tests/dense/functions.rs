@@ -116,6 +116,20 @@ fn functions<T: Real>() {
         f64::round_ties_even,
     );
     check::<T>("trunc", -1.0, Array::trunc, Scalar::trunc, f64::trunc);
+    check::<T>("expit", 3.0, Array::expit, Scalar::expit, |x| {
+        let power = (-x.abs()).exp();
+        (if x < 0.0 { power } else { 1.0 }) / (1.0 + power)
+    });
+    check::<T>("sinc", 4.0, Array::sinc, Scalar::sinc, |x| {
+        // What is left of the nearest even number.
+        let left = x.abs() - 2.0 * (x.abs() / 2.0).round_ties_even();
+        let near = left.abs().min(1.0 - left.abs());
+        let sine = (near * std::f64::consts::PI).sin() * left.signum();
+        match x == 0.0 {
+            true => 1.0,
+            false => sine / (x.abs() * std::f64::consts::PI),
+        }
+    });
     let degrees = |x: f64| T::from_f64(x).to_f64() * (180.0 / std::f64::consts::PI);
     check::<T>(
         "to_degrees",
