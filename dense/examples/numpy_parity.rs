@@ -395,7 +395,7 @@ fn reductions(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.quantile(x, 0.9)" => x.quantile(0.9);
         "np.percentile(x, [10, 50, 90])" => x.quantiles(&[0.1, 0.5, 0.9]);
         "np.quantile(c, [0.2, 0.7], axis=1)" => c.quantiles_axis(1, &[0.2, 0.7]);
-        "np.quantile(k, 0.37)" => k.quantile(0.37);
+        "np.quantile(k, [0.37])" => k.quantiles(&[0.37]);
         "np.average(x, weights=p)" => x.average(p);
         "np.nansum(n)" => n.nan_sum();
         "np.nanmean(n)" => n.nan_mean();

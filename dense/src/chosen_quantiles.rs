@@ -1,18 +1,20 @@
-//! Several quantiles, by one sort.
+//! Several quantiles, by one sort, of real and of whole numbers.
 
 use crate::array::{Array, Vector};
 use crate::join::along;
-use crate::quantiles::{check_any, check_part, widened};
+use crate::quantiles::{check_any, check_part};
 use crate::twins::twins;
 use crate::views::check_axes;
-use sparsefuse_kernels::Numeric;
+use sparsefuse_kernels::{Element, Numeric};
+use sparsefuse_runtime::Error;
 
 twins! {
     @ "If there is no such axis, it has length 0, or a part does not lie between 0 and 1.";
     [T: Numeric + PartialOrd, const D: usize] Array<T, D>;
     /// Several quantiles along an axis, which stand along the first axis of the result, the other
     /// axes behind it in their order: NumPy's `quantile(a, parts, axis)`, and with `100 * parts`
-    /// its `percentile`. Each as [`Vector::quantile`], to the bit. A sort along the axis, two
+    /// its `percentile`. Each as [`Vector::quantile`], to the bit; those of whole numbers are of
+    /// `f64`. A sort along the axis, two
     /// gathers, and tasks that fuse; up to a few quantiles of long lines are found faster one by
     /// one, by `quantile_axis`, which does not sort.
     ///
@@ -77,10 +79,20 @@ twins! {
     ///
     /// let x = Vector::from_vec(vec![3, 1, 2, 5, 4]);
     /// assert_eq!(x.quantiles(&[0.25, 0.5, 0.9]).to_vec()?, [2.0, 3.0, 4.6]);
+    /// let median = x.quantiles(&[0.5]).sum();
+    /// assert_eq!(median.get()?, 3.0);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
     #[doc(alias("quantile", "percentile"))]
     quantiles try_quantiles(&self, parts: &[f64]) -> Vector<T::Real> {
         self.try_quantiles_axis(0, parts)
+    }
+}
+
+/// Elements as real numbers, which most are already.
+fn widened<T: Numeric, const D: usize>(x: &Array<T, D>) -> Result<Array<T::Real, D>, Error> {
+    match T::DTYPE == T::Real::DTYPE {
+        true => Ok(Array::wrap(x.store().clone(), x.view().cloned())),
+        false => x.try_cast(),
     }
 }

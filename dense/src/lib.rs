@@ -72,6 +72,7 @@ pub mod npz;
 mod terms;
 mod text;
 
+mod error_function;
 mod functions;
 mod functions_of_two;
 mod integers;

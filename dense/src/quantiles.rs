@@ -11,7 +11,7 @@ use crate::select::elements_at;
 use crate::shares::part;
 use crate::sort::{from_key, key};
 use crate::views::check_axes;
-use sparsefuse_kernels::{DType, Element, Numeric, Real};
+use sparsefuse_kernels::Real;
 use sparsefuse_runtime::{
     Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, reserve, try_collect,
 };
@@ -23,10 +23,10 @@ const MADE: usize = 1;
 /// Elements from which on the threads share the lines.
 const MANY: usize = 1 << 14;
 
-impl<T: Numeric + PartialOrd> Vector<T> {
+impl<T: Real> Vector<T> {
     /// The middle element of the sorted vector, or the mean of the two in the middle; NaN if there
-    /// is one, or no element. NumPy's `median`; of whole numbers it is one of `f64`. One task, which
-    /// is not fused and does not sort, and few on single elements.
+    /// is one, or no element. NumPy's `median`. One task, which is not fused and does not sort, and
+    /// few on single elements.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -38,7 +38,7 @@ impl<T: Numeric + PartialOrd> Vector<T> {
     /// ```
     #[must_use]
     #[track_caller]
-    pub fn median(&self) -> Scalar<T::Real> {
+    pub fn median(&self) -> Scalar<T> {
         expect(self.try_median())
     }
 
@@ -47,12 +47,12 @@ impl<T: Numeric + PartialOrd> Vector<T> {
     /// # Errors
     ///
     /// As all functions of one value: see the [rules](crate#rules).
-    pub fn try_median(&self) -> Result<Scalar<T::Real>, Error> {
+    pub fn try_median(&self) -> Result<Scalar<T>, Error> {
         let n = self.len();
         self.sorted_at(
             |n| (n.div_ceil(2) - 1, n / 2),
             |low, high| match n.is_multiple_of(2) {
-                true => low.try_add(&high)?.try_mul(T::Real::from_f64(0.5)),
+                true => low.try_add(&high)?.try_mul(T::from_f64(0.5)),
                 // A sum with itself may be infinite.
                 false => Ok(low),
             },
@@ -62,7 +62,7 @@ impl<T: Numeric + PartialOrd> Vector<T> {
     /// The element below which a part `q` of the sorted vector lies, between 0 and 1: interpolated
     /// linearly between the two that are next to place `q * (n - 1)`. NaN if there is one; of no
     /// element an error, as in NumPy. NumPy's `quantile`; its `percentile` takes `100 * q`. Tasks
-    /// as of [`Vector::median`]; [`Vector::quantiles`] are several.
+    /// as of [`Vector::median`]; several of them, or those of whole numbers: [`Vector::quantiles`].
     ///
     /// # Panics
     ///
@@ -70,7 +70,7 @@ impl<T: Numeric + PartialOrd> Vector<T> {
     #[doc(alias = "percentile")]
     #[must_use]
     #[track_caller]
-    pub fn quantile(&self, q: f64) -> Scalar<T::Real> {
+    pub fn quantile(&self, q: f64) -> Scalar<T> {
         expect(self.try_quantile(q))
     }
 
@@ -79,7 +79,7 @@ impl<T: Numeric + PartialOrd> Vector<T> {
     /// # Errors
     ///
     /// If `q` does not lie between 0 and 1, or there is no element.
-    pub fn try_quantile(&self, q: f64) -> Result<Scalar<T::Real>, Error> {
+    pub fn try_quantile(&self, q: f64) -> Result<Scalar<T>, Error> {
         check_part("quantile", q)?;
         check_any("quantile", self.len())?;
         let place = q * self.len().saturating_sub(1) as f64;
@@ -89,11 +89,11 @@ impl<T: Numeric + PartialOrd> Vector<T> {
             // Of two infinite elements there is no difference, and none is taken from an element
             // alone.
             let is_one = low.try_equal(&high)?.try_or(part == 0.0)?;
-            let distance = is_one.try_select(T::Real::ZERO, &high.try_sub(&low)?)?;
+            let distance = is_one.try_select(T::ZERO, &high.try_sub(&low)?)?;
             // From the nearer of both, as NumPy.
             match part < 0.5 {
-                true => low.try_add(&distance.try_mul(T::Real::from_f64(part))?),
-                false => high.try_sub(&distance.try_mul(T::Real::from_f64(1.0 - part))?),
+                true => low.try_add(&distance.try_mul(T::from_f64(part))?),
+                false => high.try_sub(&distance.try_mul(T::from_f64(1.0 - part))?),
             }
         })
     }
@@ -103,15 +103,15 @@ impl<T: Numeric + PartialOrd> Vector<T> {
     fn sorted_at(
         &self,
         places: impl FnOnce(usize) -> (usize, usize),
-        join: impl FnOnce(Scalar<T::Real>, Scalar<T::Real>) -> Result<Scalar<T::Real>, Error>,
-    ) -> Result<Scalar<T::Real>, Error> {
+        join: impl FnOnce(Scalar<T>, Scalar<T>) -> Result<Scalar<T>, Error>,
+    ) -> Result<Scalar<T>, Error> {
         let n = self.len();
         if n == 0 {
-            let nan = T::Real::from_f64(f64::NAN);
+            let nan = T::from_f64(f64::NAN);
             return Ok(self.runtime().enter(|| Scalar::new(nan)));
         }
         let (low, high) = places(n);
-        let found = widened(&elements_at(self, low)?)?;
+        let found = elements_at(self, low)?;
         // The sum of one element would make 0 of -0.
         let at = |place| found.try_slice(place..=place)?.try_max();
         let (last, high) = (at(2)?, at(usize::from(high > low))?);
@@ -129,12 +129,10 @@ enum Wanted {
 
 impl Wanted {
     /// That of a line, by the [`key`]s of its elements, in any order; `skips` leaves NaN out.
-    fn of<T: Numeric>(self, keys: &mut Vec<u64>, skips: bool) -> T::Real {
-        let nan = T::Real::from_f64(f64::NAN);
+    fn of<T: Real>(self, keys: &mut Vec<u64>, skips: bool) -> T {
+        let nan = T::from_f64(f64::NAN);
         let largest = key(nan);
-        if T::DTYPE.is_integer() {
-            // None is NaN.
-        } else if skips {
+        if skips {
             keys.retain(|&key| key != largest);
         } else if keys.contains(&largest) {
             return nan;
@@ -151,20 +149,20 @@ impl Wanted {
         let (_, found, above) = keys.select_nth_unstable(low);
         let has_next = matches!(self, Self::Quantile(_)) || n.is_multiple_of(2);
         let next = above.iter().min().filter(|_| has_next).unwrap_or(found);
-        let [low, high] = [found, next].map(|&key| real(from_key::<T>(key)));
+        let (low, high): (T, T) = (from_key(*found), from_key(*next));
         let part = place - place.floor();
         // Of two infinite elements there is no difference, and none is taken from an element alone.
         let distance = match low == high || part == 0.0 {
-            true => T::Real::ZERO,
+            true => T::ZERO,
             false => high - low,
         };
         match self {
             // A sum of one element with itself may be infinite.
             Self::Median if !has_next => low,
-            Self::Median => (low + high) * T::Real::from_f64(0.5),
+            Self::Median => (low + high) * T::from_f64(0.5),
             // From the nearer of both, as NumPy.
-            Self::Quantile(_) if part < 0.5 => low + distance * T::Real::from_f64(part),
-            Self::Quantile(_) => high - distance * T::Real::from_f64(1.0 - part),
+            Self::Quantile(_) if part < 0.5 => low + distance * T::from_f64(part),
+            Self::Quantile(_) => high - distance * T::from_f64(1.0 - part),
         }
     }
 }
@@ -177,7 +175,7 @@ along_an_axis! {
     /// than the last one before it that moves the axis there. Where ranks hold rows, an axis other
     /// than the first moves nothing.
     #[doc(alias = "median")]
-    median_axis try_median_axis [Numeric + PartialOrd] -> T::Real: |array, axis| {
+    median_axis try_median_axis [Real] -> T: |array, axis| {
         array.wanted_of_lines("median_axis", axis, (Wanted::Median, false))
     }
 
@@ -192,7 +190,7 @@ along_an_axis! {
 /// The methods of arrays with `$more` dimensions whose results have one less.
 macro_rules! quantiles {
     ($($more:literal -> $less:literal),*) => {$(
-        impl<T: Numeric + PartialOrd> Array<T, $more> {
+        impl<T: Real> Array<T, $more> {
             /// The quantiles along an axis: of each line the element below which a part `q` of the
             /// sorted line lies, as [`Vector::quantile`]; otherwise as [`Self::median_axis`].
             /// NumPy's `quantile` with an axis; its `percentile` takes `100 * q`.
@@ -204,7 +202,7 @@ macro_rules! quantiles {
             #[doc(alias("quantile", "percentile"))]
             #[must_use]
             #[track_caller]
-            pub fn quantile_axis(&self, axis: usize, q: f64) -> Array<T::Real, $less> {
+            pub fn quantile_axis(&self, axis: usize, q: f64) -> Array<T, $less> {
                 expect(self.try_quantile_axis(axis, q))
             }
 
@@ -217,7 +215,7 @@ macro_rules! quantiles {
                 &self,
                 axis: usize,
                 q: f64,
-            ) -> Result<Array<T::Real, $less>, Error> {
+            ) -> Result<Array<T, $less>, Error> {
                 check_part("quantile_axis", q)?;
                 check_axes::<$more>("quantile_axis", [axis])?;
                 check_any("quantile_axis", self.shape()[axis])?;
@@ -234,7 +232,7 @@ macro_rules! quantiles {
             #[doc(alias("nanquantile", "nanpercentile"))]
             #[must_use]
             #[track_caller]
-            pub fn nan_quantile_axis(&self, axis: usize, q: f64) -> Array<T::Real, $less> {
+            pub fn nan_quantile_axis(&self, axis: usize, q: f64) -> Array<T, $less> {
                 expect(self.try_nan_quantile_axis(axis, q))
             }
 
@@ -247,7 +245,7 @@ macro_rules! quantiles {
                 &self,
                 axis: usize,
                 q: f64,
-            ) -> Result<Array<T::Real, $less>, Error> {
+            ) -> Result<Array<T, $less>, Error> {
                 check_part("nan_quantile_axis", q)?;
                 self.wanted_of_lines("nan_quantile_axis", axis, (Wanted::Quantile(q), true))
             }
@@ -257,16 +255,16 @@ macro_rules! quantiles {
                 op: &'static str,
                 axis: usize,
                 wanted: (Wanted, bool),
-            ) -> Result<Array<T::Real, $less>, Error> {
+            ) -> Result<Array<T, $less>, Error> {
                 check_axes::<$more>(op, [axis])?;
                 named(op, || {
                     let x = self.try_move_axis(axis, $less)?.contiguous()?;
                     let outer: [usize; $less] = std::array::from_fn(|d| x.shape()[d]);
                     let outer = Shape::new(&outer);
-                    let made = self.runtime().new_store(outer, T::Real::DTYPE);
+                    let made = self.runtime().new_store(outer, T::DTYPE);
                     let declared = [
                         (Privilege::Read, Access::Held, T::DTYPE),
-                        (Privilege::Write, Access::Rows, T::Real::DTYPE),
+                        (Privilege::Write, Access::Rows, T::DTYPE),
                     ];
                     let lens = (x.shape()[$less], outer.row_len());
                     let task = HostTask::new(move |args: &mut HostArgs<'_>| {
@@ -286,32 +284,32 @@ quantiles!(2 -> 1, 3 -> 2, 4 -> 3);
 
 /// The function of the task: what is wanted of each line of `n` elements; `row_len` is that of the
 /// result.
-fn lines<T: Numeric>(
+fn lines<T: Real>(
     args: &mut HostArgs<'_>,
     (n, row_len): (usize, usize),
     wanted: (Wanted, bool),
 ) -> Result<(), Error> {
-    let (x, made) = (args.read::<T>(X)?, args.write::<T::Real>(MADE)?);
+    let (x, made) = (args.read::<T>(X)?, args.write::<T>(MADE)?);
     if n == 0 {
-        made.fill(T::Real::from_f64(f64::NAN));
+        made.fill(T::from_f64(f64::NAN));
         return Ok(());
     }
     if args.cuts(X).is_none() && args.cuts(MADE).is_none() {
-        return of_lines::<T>(args, x, n, made, wanted);
+        return of_lines(args, x, n, made, wanted);
     }
-    let mut found = try_collect((0..x.len() / n).map(|_| T::Real::ZERO))?;
-    of_lines::<T>(args, x, n, &mut found, wanted)?;
+    let mut found = try_collect((0..x.len() / n).map(|_| T::ZERO))?;
+    of_lines(args, x, n, &mut found, wanted)?;
     let found = args.recut(&found, row_len, args.cuts(X), args.cuts(MADE))?;
     made.copy_from_slice(&found);
     Ok(())
 }
 
 /// What is wanted of each line that this rank has.
-fn of_lines<T: Numeric>(
+fn of_lines<T: Real>(
     args: &HostArgs<'_>,
     x: &[T],
     n: usize,
-    made: &mut [T::Real],
+    made: &mut [T],
     (wanted, skips): (Wanted, bool),
 ) -> Result<(), Error> {
     let n_lines = made.len();
@@ -325,34 +323,10 @@ fn of_lines<T: Numeric>(
         for (line, made) in part(n_lines, number, parts).zip(made) {
             keys.clear();
             keys.extend(x[line * n..][..n].iter().map(|&x| key(x)));
-            *made = wanted.of::<T>(&mut keys, skips);
+            *made = wanted.of(&mut keys, skips);
         }
         Ok(())
     })
-}
-
-/// Elements as real numbers, which most are already.
-pub(crate) fn widened<T: Numeric, const D: usize>(
-    x: &Array<T, D>,
-) -> Result<Array<T::Real, D>, Error> {
-    match T::DTYPE == T::Real::DTYPE {
-        true => Ok(Array::wrap(x.store().clone(), x.view().cloned())),
-        false => x.try_cast(),
-    }
-}
-
-/// An element as a real number.
-fn real<T: Numeric>(x: T) -> T::Real {
-    let [bits, _] = x.to_bits();
-    match T::DTYPE {
-        DType::I64 => T::Real::from_f64(bits as i64 as f64),
-        DType::I32 => T::Real::from_f64(f64::from(bits as i32)),
-        DType::U32 | DType::U64 | DType::Bool => T::Real::from_f64(bits as f64),
-        // Complex numbers have no order, and nothing here takes them.
-        DType::F32 | DType::F64 | DType::ComplexF32 | DType::ComplexF64 => {
-            T::Real::from_bits([bits, 0])
-        }
-    }
 }
 
 pub(crate) fn check_part(op: &'static str, q: f64) -> Result<(), Error> {

@@ -371,13 +371,14 @@ fn norms_of_transforms() {
     assert_eq!(found.len(), 3);
 }
 
-/// The sum that defines a cosine transform, and with a half more a sine transform.
-fn waves(x: &[f64], of: fn(f64) -> f64, more: f64) -> Vec<f64> {
-    let n = x.len() as f64;
-    let angle = |j: usize, k: usize| TAU * (k as f64 + more) * (2 * j + 1) as f64 / (4.0 * n);
+/// The sum that defines a cosine transform, and one with `k + 1` a sine transform.
+fn waves(x: &[f64], of: fn(f64) -> f64, more: usize) -> Vec<f64> {
+    let n = x.len();
+    let turn = |j: usize, k: usize| (k + more) * (2 * j + 1) % (4 * n);
+    let angle = |j: usize, k: usize| TAU * turn(j, k) as f64 / (4 * n) as f64;
     let term = |j: usize, k: usize| 2.0 * x[j] * of(angle(j, k));
-    let sum = |k: usize| (0..x.len()).map(|j| term(j, k)).sum();
-    (0..x.len()).map(sum).collect()
+    let sum = |k: usize| (0..n).map(|j| term(j, k)).sum();
+    (0..n).map(sum).collect()
 }
 
 fn cosines_and_sines<T: Real>() {
@@ -386,19 +387,20 @@ fn cosines_and_sines<T: Real>() {
             let x = some::<T, 1>([n]);
             let wide: Vec<f64> = x.to_vec()?.into_iter().map(Real::to_f64).collect();
             let size = wide.iter().map(|x| x.abs()).sum::<f64>() + 1.0;
-            let is_near = |found: &Vector<T>, expected: &[f64], scale: f64| -> Result<bool, Error> {
-                let found = found.to_vec()?;
-                let limit = 8.0 * size * T::EPSILON.to_f64();
-                let near = |(found, x): (&T, &f64)| (found.to_f64() - x * scale).abs() < limit;
-                Ok(found.len() == n && found.iter().zip(expected).all(near))
-            };
+            let is_near =
+                |found: &Vector<T>, expected: &[f64], scale: f64| -> Result<bool, Error> {
+                    let found = found.to_vec()?;
+                    let limit = 8.0 * size * T::EPSILON.to_f64();
+                    let near = |(found, x): (&T, &f64)| (found.to_f64() - x * scale).abs() < limit;
+                    Ok(found.len() == n && found.iter().zip(expected).all(near))
+                };
             let mut bits_of = Vec::new();
             let scales = [1.0, 1.0 / (2.0 * n as f64).sqrt(), 0.5 / n as f64];
             let norms = [FftNorm::Backward, FftNorm::Ortho, FftNorm::Forward];
             for (norm, scale) in norms.into_iter().zip(scales) {
                 let (cosines, sines) = (x.dct(norm), x.dst(norm));
-                let mut expected = waves(&wide, f64::cos, 0.0);
-                let mut of_sines = waves(&wide, f64::sin, 1.0);
+                let mut expected = waves(&wide, f64::cos, 0);
+                let mut of_sines = waves(&wide, f64::sin, 1);
                 if norm == FftNorm::Ortho {
                     expected[0] /= 2_f64.sqrt();
                     of_sines[n - 1] /= 2_f64.sqrt();
@@ -429,7 +431,9 @@ fn cosine_and_sine_transforms() {
                 bits(&found.index_axis(0, 1).row(2).to_vec()?),
                 bits(&expected.to_vec()?)
             );
-            let back = a.dst_axis(axis, FftNorm::Forward).idst_axis(axis, FftNorm::Forward);
+            let back = a
+                .dst_axis(axis, FftNorm::Forward)
+                .idst_axis(axis, FftNorm::Forward);
             assert!((back - &a).norm_inf().get()? < 1e-14);
         }
         Ok(bits(&a.dst_axis(1, FftNorm::Backward).to_vec()?))

