@@ -1,8 +1,6 @@
 //! Norms and condition numbers of matrices, factors completed to square matrices, and roots of
 //! polynomials.
 
-#![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
-
 use num_complex::Complex;
 use sparsefuse_dense::{Array, Error, Field, MatrixNorm, Numeric, Real, Vector};
 use sparsefuse_testing::{bits, everywhere};

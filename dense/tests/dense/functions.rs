@@ -121,8 +121,8 @@ fn functions<T: Real>() {
         (if x < 0.0 { power } else { 1.0 }) / (1.0 + power)
     });
     // The sign of a NaN is that of an operation.
-    let of_array = |x: &Vector<T>| x.is_finite().select(&x.sinc(), T::from_f64(f64::NAN));
-    let of_scalar = |x: &Scalar<T>| x.is_finite().select(&x.sinc(), T::from_f64(f64::NAN));
+    let of_array = |x: &Vector<T>| x.is_finite().select(x.sinc(), T::from_f64(f64::NAN));
+    let of_scalar = |x: &Scalar<T>| x.is_finite().select(x.sinc(), T::from_f64(f64::NAN));
     check::<T>("sinc", 4.0, of_array, of_scalar, |x| {
         // What is left of the nearest even number.
         let left = x.abs() - 2.0 * (x.abs() / 2.0).round_ties_even();

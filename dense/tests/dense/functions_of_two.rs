@@ -160,7 +160,7 @@ fn of_two_whole_numbers() {
         let x = Vector::<i64>::arange(10_000);
         let even = x.slice(step(.., 2));
         let found = even.gcd(12);
-        assert_eq!(found.bits()?, even.gcd(&x.slice(12..13).sum()).bits()?);
+        assert_eq!(found.bits()?, even.gcd(x.slice(12..13).sum()).bits()?);
         assert_eq!(found.slice(..7).to_vec()?, [12, 2, 4, 6, 4, 2, 12]);
         assert_eq!(even.left_shift(3).bits()?, (even * 8).bits()?);
         assert!(x.slice(..0).lcm(3).is_empty());

@@ -7,8 +7,9 @@ use sparsefuse_testing::everywhere;
 
 fn between<T: Real>() {
     const ENDS: [f64; 5] = [-2.0, -0.5, 0.0, 1.0, 1.5];
-    let x = Vector::<T>::random_normal([3000], 5).to_vec().unwrap();
-    let weights = Vector::<T>::random_uniform([3000], 6).to_vec().unwrap();
+    let numbers = |x: Vector<T>| x.to_vec().expect("there is memory");
+    let x = numbers(Vector::random_normal([3000], 5));
+    let weights = numbers(Vector::random_uniform([3000], 6));
     let (mut counts, mut sums) = ([0; 4], [T::ZERO; 4]);
     for (&x, &weight) in x.iter().zip(&weights) {
         let is_in = |i: &usize| T::from_f64(ENDS[*i]) <= x && x < T::from_f64(ENDS[i + 1]);
