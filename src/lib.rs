@@ -33,6 +33,10 @@ pub use sparsefuse_runtime::Error;
 /// What most programs use.
 pub mod prelude {
     pub use num_complex::{self, Complex};
+    #[cfg(feature = "fft")]
+    pub use sparsefuse_dense::FftNorm;
+    #[cfg(feature = "linalg")]
+    pub use sparsefuse_dense::MatrixNorm;
     pub use sparsefuse_dense::{
         Array, Element, Field, Numeric, Overlap, Padding, Real, Scalar, TextInput, TextOutput,
         Vector, einsum, einsum_all, map_all, map2, map3, npz_names, save_npz, step,

@@ -6,7 +6,8 @@
 
 use num_complex::Complex;
 use sparsefuse_dense::{
-    Array, Element, Error, Overlap, Padding, Scalar, Vector, einsum, einsum_all, step,
+    Array, Element, Error, FftNorm, MatrixNorm, Overlap, Padding, Scalar, Vector, einsum,
+    einsum_all, step,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -190,7 +191,9 @@ fn indexing(table: &mut Table, inputs: &Inputs) -> Outcome {
         "(lambda r: (r.__setitem__(i, y[:20]), r)[1])(x.copy())" => changed(&|x| x.put(i, y.slice(..20)));
         "(lambda r: (np.add.at(r, i, 1.0), r)[1])(x.copy())" => changed(&|x| x.add_at(i, 1.0));
         "np.ravel_multi_index((i[:10], j[:10]), (11, 7))" => Vector::ravel_multi_index([11, 7], ij);
-        "np.take_along_axis(a, np.argsort(e, 0), 0)" => { let rows = e.argsort_axis(0); a.take(&(rows * 7 + Vector::arange(7).insert_axis(0))) };
+        "np.take_along_axis(a, np.argsort(e, 0), 0)" => a.take_along_axis(0, &e.argsort_axis(0));
+        "(lambda r: (np.put_along_axis(r, a.argmax(1)[:, None], 0.0, 1), r)[1])(a.copy())" => { let mut r = a.clone(); r.put_along_axis(1, &a.argmax_axis(1).insert_axis(1), 0.0); r };
+        "np.unravel_index(i * 3, (11, 7))[1]" => (i * 3).unravel_index([11, 7])[1];
     }
     Ok(())
 }
@@ -242,6 +245,8 @@ fn operators(table: &mut Table, inputs: &Inputs) -> Outcome {
 
 fn functions(table: &mut Table, inputs: &Inputs) -> Outcome {
     let Inputs {
+        k,
+        l,
         x,
         y,
         p,
@@ -281,6 +286,17 @@ fn functions(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.arccosh(p)" => p.acosh();
         "np.arctanh(x)" => x.atanh();
         "np.hypot(x, y)" => x.hypot(y);
+        "np.logaddexp(x, y)" => x.logaddexp(y);
+        "np.copysign(x, y)" => x.copysign(y);
+        "np.fmod(p, y)" => p.fmod(y);
+        "np.fmod(l, 7)" => l.fmod(7);
+        "np.sinc(x)" => x.sinc();
+        "1 / (1 + np.exp(-y))" => y.expit();
+        "np.gcd(k, l)" => k.gcd(l);
+        "np.lcm(k, l)" => k.lcm(l);
+        "k << 3" => k.left_shift(3);
+        "l >> 2" => l.right_shift(2);
+        "np.unwrap(p, period=7)" => p.unwrap_axis(0, 7.0);
         "np.degrees(x)" => x.to_degrees();
         "np.radians(x)" => x.to_radians();
         "np.floor(y)" => y.floor();
@@ -303,7 +319,14 @@ fn functions(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.sqrt(z)" => z.sqrt();
         "np.logical_and(x > 0, y > 0)" => x.greater(0.0) & y.greater(0.0);
         "np.interp(y, q, p[:40])" => y.interp(q, &p.slice(..40));
+        "np.interp(y * 20, q, p[:40], -1, 99)" => (y * 20.0).interp_within(q, &p.slice(..40), -1.0, 99.0);
+        "np.interp(y * 20, p[:40], p[40:80], period=17)" => (y * 20.0).interp_periodic(&p.slice(..40), &p.slice(40..80), 17.0);
         "np.polyval(v, x)" => x.polyval(v);
+        "np.polyadd(v, p[:3])" => v.polyadd(&p.slice(..3));
+        "np.polymul(v, p[:3])" => v.polymul(&p.slice(..3));
+        "np.polydiv(v, p[:3])[0]" => v.polydiv(&p.slice(..3))?.0;
+        "np.polyder(v)" => v.polyder(1);
+        "np.polyint(v, 2)" => v.polyint(2);
         "np.gradient(y, 0.5)" => y.gradient(0, 0.5);
         "np.gradient(c, 2.0, axis=1)" => c.gradient(1, 2.0);
         "np.gradient(p[:40], q)" => p.slice(..40).gradient_at(0, q);
@@ -362,25 +385,38 @@ fn reductions(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.trapezoid(c, dx=0.1, axis=1)" => c.trapezoid_axis(1) * 0.1;
         "np.trapezoid(p[:40], q)" => p.slice(..40).trapezoid_at(q);
         "np.ptp(x)" => x.max() - x.min();
+        "np.maximum.accumulate(x)" => x.cummax();
+        "np.minimum.accumulate(c, axis=1)" => c.cummin_axis(1);
         "np.median(x)" => x.median();
         "np.median(a)" => a.ravel().median();
         "np.median(a, axis=0)" => a.median_axis(0);
         "np.percentile(x, 30)" => x.quantile(0.3);
         "np.percentile(c, 30, axis=1)" => c.quantile_axis(1, 0.3);
         "np.quantile(x, 0.9)" => x.quantile(0.9);
+        "np.percentile(x, [10, 50, 90])" => x.quantiles(&[0.1, 0.5, 0.9]);
+        "np.quantile(c, [0.2, 0.7], axis=1)" => c.quantiles_axis(1, &[0.2, 0.7]);
+        "np.quantile(k, [0.37])" => k.quantiles(&[0.37]);
         "np.average(x, weights=p)" => x.average(p);
         "np.nansum(n)" => n.nan_sum();
         "np.nanmean(n)" => n.nan_mean();
         "np.nanmax(n)" => n.nan_max();
         "np.nanmin(n)" => n.nan_min();
         "np.nanprod(n[:50])" => n.slice(..50).nan_prod();
+        "np.nanargmin(n)" => n.nan_argmin();
+        "np.nanargmax(n.reshape(50, 30), axis=1)" => n.reshape([50, 30])?.nan_argmax_axis(1);
         "np.nansum(n.reshape(50, 30), axis=0)" => n.reshape([50, 30])?.nan_sum_axis(0);
         "np.nanmedian(n.reshape(50, 30), axis=1)" => n.reshape([50, 30])?.nan_median_axis(1);
         "np.nanquantile(n.reshape(50, 30), 0.9, axis=0)" => n.reshape([50, 30])?.nan_quantile_axis(0, 0.9);
         "np.histogram(y, 10, (-2, 2))[0]" => y.histogram(10, -2.0..2.0).0;
+        "np.histogram(y, 10)[0]" => y.histogram_all(10)?.0;
+        "np.histogram(p, q)[0]" => p.histogram_at(q);
+        "np.histogram(p, q, density=True)[0]" => p.histogram_density_at(q);
+        "np.histogram(p, q, weights=y)[0]" => p.histogram_weighted_at(q, y);
+        "np.histogram_bin_edges(y, 10, (-2, 2))" => Vector::<f64>::histogram_ends(10, -2.0..2.0);
         "np.bincount(k, minlength=200)" => k.bincount(200);
         "np.bincount(k, p, 200)" => k.bincount_weighted(p, 200);
         "np.cov(a)" => a.cov();
+        "np.corrcoef(a)" => a.corrcoef();
     }
     Ok(())
 }
@@ -414,10 +450,14 @@ fn algebra(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.correlate(x, v)" => x.correlate(v, Overlap::Valid);
         "np.correlate(z[:9], z[9:49], 'full')" => z.slice(..9).correlate(&z.slice(9..49), Overlap::Full);
         "np.kron(a, b)" => a.kron(b);
+        "np.linalg.matrix_power(g, 5)" => g.matrix_power(5);
         "np.trace(a)" => a.trace();
         "np.linalg.norm(x)" => x.norm2();
         "np.linalg.norm(x, 1)" => x.norm1();
         "np.linalg.norm(x, np.inf)" => x.norm_inf();
+        "np.linalg.norm(x, 3)" => x.norm_p(3.0);
+        "np.linalg.norm(a, 1, axis=0)" => a.norm_p_axis(0, 1.0);
+        "np.linalg.norm(c, -np.inf, axis=2)" => c.norm_p_axis(2, f64::NEG_INFINITY);
         "np.linalg.norm(a)" => a.norm2();
         "np.linalg.norm(a, axis=1)" => a.norm2_axis(1);
         "c @ c.swapaxes(1, 2)" => c.matmul(&c.swap_axes(1, 2));
@@ -450,9 +490,17 @@ fn linear_algebra(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.linalg.cholesky(a.T @ a)" => a.t().matmul(a).cholesky()?;
         "np.abs(np.linalg.qr(a)[0])" => a.qr()?.q.abs();
         "np.abs(np.linalg.qr(a)[1])" => a.qr()?.r.abs();
+        "np.abs(np.linalg.qr(a, 'complete')[1])" => a.qr_complete()?.r.abs();
+        "(lambda u: u @ u.T)(np.linalg.svd(a)[0])" => { let u = a.svd_full()?.u; u.matmul(&u.t()) };
+        "np.sort(np.roots(v).real)" => v.roots()?.re().sort();
         "np.linalg.svdvals(a)" => a.singular_values()?;
         "np.abs(np.linalg.svd(a, full_matrices=False)[2])" => a.svd()?.vh.abs();
-        "np.linalg.norm(a, 2)" => a.singular_values()?.max();
+        "np.linalg.norm(a, 2)" => a.matrix_norm(MatrixNorm::Two)?;
+        "np.linalg.norm(a, 1)" => a.matrix_norm(MatrixNorm::One)?;
+        "np.linalg.norm(a, -np.inf)" => a.matrix_norm(MatrixNorm::MinusInfinity)?;
+        "np.linalg.norm(a, 'nuc')" => a.matrix_norm(MatrixNorm::Nuclear)?;
+        "np.linalg.cond(a)" => a.cond()?;
+        "np.linalg.cond(g, 1)" => g.cond_by(MatrixNorm::One)?;
         "np.linalg.eigvalsh(a.T @ a)" => a.t().matmul(a).eigvalsh()?;
         "np.abs(np.linalg.eigh(a.T @ a)[1])" => a.t().matmul(a).eigh()?.vectors.abs();
         "np.sort(np.linalg.eigvals(g).real)" => g.eigvals()?.re().sort();
@@ -468,6 +516,14 @@ fn transforms(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.fft.ifft(z)" => z.ifft();
         "np.fft.rfft(x)" => x.rfft();
         "np.fft.irfft(z[:751], 1500)" => z.slice(..751).irfft(1500);
+        "np.fft.fft(x, 2048)" => x.fft_of(2048, FftNorm::Backward);
+        "np.fft.ifft(z, 100, norm='ortho')" => z.ifft_of(100, FftNorm::Ortho);
+        "np.fft.rfft(x, norm='forward')" => x.rfft_of(1500, FftNorm::Forward);
+        "np.fft.irfft(z, 4000)" => z.irfft(4000);
+        "np.fft.fft(c, 8, axis=1, norm='ortho')" => c.fft_axis_of(1, 8, FftNorm::Ortho);
+        "np.fft.fft2(a, (8, 8))" => a.fftn_of([8, 8], FftNorm::Backward);
+        "np.fft.rfftn(c, (4, 3, 8), norm='ortho')" => c.rfftn_of([4, 3, 8], FftNorm::Ortho);
+        "np.fft.irfftn(c, (4, 3, 9), norm='forward')" => c.irfftn_of([4, 3, 9], FftNorm::Forward);
         "np.fft.fft(c, axis=1)" => c.fft_axis(1);
         "np.fft.rfft(a, axis=0)" => a.rfft_axis(0);
         "np.fft.fft2(a)" => a.fft2();
@@ -506,6 +562,7 @@ fn shapes(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.tile(b, (2, 3))" => b.tile([2, 3]);
         "np.repeat(b, 3, axis=1)" => b.repeat(1, 3);
         "np.flip(c, 1)" => c.flip(1);
+        "np.rot90(c, 3, (0, 2))" => c.rot90(3, [0, 2]);
         "np.roll(x, 7)" => x.roll(0, 7);
         "np.roll(a, -2, axis=1)" => a.roll(1, -2);
         "np.pad(b, ((1, 2), (3, 0)))" => b.pad([(1, 2), (3, 0)], Padding::Constant(0.0));
@@ -548,6 +605,8 @@ fn order(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.setdiff1d(k, l)" => k.set_difference(l)?;
         "np.setxor1d(k, l)" => k.symmetric_difference(l)?;
         "np.flip(np.sort(y))" => y.sort().flip(0);
+        "np.lexsort((l, k % 7))" => Vector::lexsort(&[l, &(k % 7)]);
+        "np.partition(y, 20)[20]" => y.partition_axis(0, 20).slice(20..21);
     }
     Ok(())
 }

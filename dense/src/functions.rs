@@ -92,6 +92,30 @@ functions! {
         is_negative.try_select(&self.try_ceil()?, &self.try_floor()?)
     }
 
+    /// `1 / (1 + exp(-x))`, between 0 and 1: SciPy's `special.expit`, the logistic function. Error
+    /// up to 3, of subnormal results too.
+    #[doc(alias("sigmoid", "logistic"))]
+    expit try_expit(&self) -> Self {
+        // The power that is at most 1, of both signs.
+        let power = self.try_abs()?.try_neg()?.try_exp()?;
+        let upper = self.try_less(T::ZERO)?.try_select(&power, T::ONE)?;
+        upper.try_div(&power.try_add(T::ONE)?)
+    }
+
+    /// `sin(pi x) / (pi x)`, and 1 at 0: NumPy's `sinc`. 0 at all other whole numbers, where
+    /// NumPy's is of the size of a rounding. Error up to 4.
+    sinc try_sinc(&self) -> Self {
+        // Exactly: what is left of the nearest even number, and beyond its half what is left of 1.
+        let size = self.try_abs()?;
+        let even = size.try_mul(T::from_f64(0.5))?.try_round()?;
+        let left = size.try_sub(&even.try_add(&even)?)?;
+        let near = left.try_abs()?;
+        let near = near.try_minimum(&near.try_neg()?.try_add(T::ONE)?)?;
+        let sine = near.try_mul(T::from_f64(PI))?.try_sin()?.try_mul(&left.try_sign()?)?;
+        let quotient = sine.try_div(&size.try_mul(T::from_f64(PI))?)?;
+        self.try_equal(T::ZERO)?.try_select(T::ONE, &quotient)
+    }
+
     /// Radians as degrees.
     to_degrees try_to_degrees(&self) -> Self { self.try_mul(T::from_f64(180.0 / PI)) }
 

@@ -72,7 +72,10 @@ pub mod npz;
 mod terms;
 mod text;
 
+mod error_function;
 mod functions;
+mod functions_of_two;
+mod integers;
 mod map;
 mod methods;
 mod operators;
@@ -80,6 +83,7 @@ mod operators;
 mod axes;
 mod batches;
 mod calculus;
+mod coefficients;
 mod columns;
 mod combinations;
 mod contract;
@@ -89,11 +93,13 @@ mod diagonals;
 mod factors;
 #[cfg(feature = "fft")]
 mod fourier;
+mod integrals;
 #[cfg(feature = "linalg")]
 mod linalg;
 mod matmul;
 mod matrix;
 mod multiples;
+mod norms;
 mod polynomials;
 mod reductions;
 mod statistics;
@@ -112,8 +118,13 @@ mod shares;
 mod short_lines;
 mod take;
 
+mod accumulated;
+mod along_axis;
 mod chosen;
+mod chosen_quantiles;
 mod distinct;
+mod histograms;
+mod interpolation;
 mod masks;
 mod positions;
 mod quantiles;
@@ -125,8 +136,10 @@ mod sets;
 mod sort;
 mod tables;
 
+mod choices;
 mod random;
 mod repeat;
+mod rotated;
 
 mod bodies;
 mod operand;
@@ -137,6 +150,8 @@ pub use blocks::Blocks;
 pub use contract::einsum;
 pub use convolve::Overlap;
 pub use factors::{Factor, einsum_all};
+#[cfg(feature = "fft")]
+pub use fourier::FftNorm;
 pub use indices::Index;
 #[cfg(all(shared_instances, debug_assertions))]
 #[doc(hidden)]
@@ -146,7 +161,7 @@ pub use join::Padding;
 #[doc(hidden)]
 pub use linalg::instances::instances_of_matrices;
 #[cfg(feature = "linalg")]
-pub use linalg::{Eig, Eigh, Lu, Qr, Svd};
+pub use linalg::{Eig, Eigh, Lu, MatrixNorm, Qr, Svd};
 pub use map::{map_all, map2, map3, try_map_all, try_map2, try_map3};
 pub use multiples::Scalars;
 pub use npz::{SavedArray, npz_names, save_npz};

@@ -52,7 +52,7 @@ twins! {
     /// The element below which a part `q` of the sorted vector lies, between 0 and 1: interpolated
     /// linearly between the two that are next to place `q * (n - 1)`. NaN if there is one; of no
     /// element an error, as in NumPy. NumPy's `quantile`; its `percentile` takes `100 * q`. Tasks
-    /// as of [`Vector::median`].
+    /// as of [`Vector::median`]; several of them, or those of whole numbers: [`Vector::quantiles`].
     #[doc(alias = "percentile")]
     @ "If `q` does not lie between 0 and 1, or there is no element."
     quantile try_quantile(&self, q: f64) -> Scalar<T> {
@@ -263,7 +263,7 @@ fn of_lines<T: Real>(
     })
 }
 
-fn check_part(op: &'static str, q: f64) -> Result<(), Error> {
+pub(crate) fn check_part(op: &'static str, q: f64) -> Result<(), Error> {
     match (0.0..=1.0).contains(&q) {
         true => Ok(()),
         false => Err(Error::argument(
@@ -275,7 +275,7 @@ fn check_part(op: &'static str, q: f64) -> Result<(), Error> {
 }
 
 /// NumPy has medians of nothing, which are NaN, but no quantiles.
-fn check_any(op: &'static str, n: usize) -> Result<(), Error> {
+pub(crate) fn check_any(op: &'static str, n: usize) -> Result<(), Error> {
     match n {
         0 => Err(Error::argument(op, "an element or more", "none")),
         _ => Ok(()),

@@ -43,7 +43,7 @@ twins! {
 }
 
 impl<T: Numeric, const D: usize> Array<T, D> {
-    fn scan(
+    pub(crate) fn scan(
         &self,
         op: &'static str,
         axis: usize,

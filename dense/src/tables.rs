@@ -27,27 +27,9 @@ twins! {
         above the last."
     histogram try_histogram(&self, bins: usize, range: Range<f64>) -> (Vector<i64>, Vector<T>) {
         const OP: &str = "histogram";
-        if bins == 0 {
-            return Err(Error::argument(OP, "at least one bin", "none"));
-        }
-        // Two more count what lies outside.
-        check_len(OP, Shape::new(&[bins.saturating_add(2)]))?;
-        // A range of one number has it in its middle, as in NumPy.
-        let range = match range.start == range.end {
-            true => range.start - 0.5..range.end + 0.5,
-            false => range,
-        };
+        let range = range_of_bins(OP, bins, range)?;
         let length = range.end - range.start;
-        if !(length > 0.0 && length < f64::INFINITY) {
-            let expected = "a range of a finite length, the first number below the last";
-            return Err(Error::argument(OP, expected, format!("{range:?}")));
-        }
-        let step = length / bins as f64;
-        let end = |i: usize| match i == bins {
-            true => T::from_f64(range.end),
-            false => T::from_f64(i as f64 * step + range.start),
-        };
-        let make = || Vector::try_from_fn([bins + 1], |[i]| end(i));
+        let make = || ends_of_bins(bins, &range);
         let ends = self.runtime().enter(make)?;
         let bin_of = Bins {
             n: bins,
@@ -112,6 +94,40 @@ twins! {
         let made = is_before.try_select(&y0, &between)?;
         is_behind.try_select(&y1, &made)
     }
+}
+
+/// The range of some bins, of which there is one at least: that of one number has it in its middle,
+/// as in NumPy.
+pub(crate) fn range_of_bins(
+    op: &'static str,
+    bins: usize,
+    range: Range<f64>,
+) -> Result<Range<f64>, Error> {
+    if bins == 0 {
+        return Err(Error::argument(op, "at least one bin", "none"));
+    }
+    // Two more count what lies outside.
+    check_len(op, Shape::new(&[bins.saturating_add(2)]))?;
+    let range = match range.start == range.end {
+        true => range.start - 0.5..range.end + 0.5,
+        false => range,
+    };
+    let length = range.end - range.start;
+    if !(length > 0.0 && length < f64::INFINITY) {
+        let expected = "a range of a finite length, the first number below the last";
+        return Err(Error::argument(op, expected, format!("{range:?}")));
+    }
+    Ok(range)
+}
+
+/// The ends of bins of equal length.
+pub(crate) fn ends_of_bins<T: Real>(bins: usize, range: &Range<f64>) -> Result<Vector<T>, Error> {
+    let step = (range.end - range.start) / bins as f64;
+    let end = |i: usize| match i == bins {
+        true => T::from_f64(range.end),
+        false => T::from_f64(i as f64 * step + range.start),
+    };
+    Vector::try_from_fn([bins + 1], |[i]| end(i))
 }
 
 /// The arguments of a histogram.

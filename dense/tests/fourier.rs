@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
 use num_complex::Complex;
-use sparsefuse_dense::{Array, Error, Field, Overlap, Real, Vector};
+use sparsefuse_dense::{Array, Error, FftNorm, Field, Overlap, Padding, Real, Vector};
 use sparsefuse_testing::{bits, everywhere};
 use std::f64::consts::TAU;
 
@@ -243,14 +243,6 @@ fn what_cannot_be_transformed_is_refused() {
         error,
         "fft_axis: expected at least 1 elements along axis 0, found 0"
     );
-    let error = Vector::<f64>::ones([3])
-        .try_irfft(8)
-        .unwrap_err()
-        .to_string();
-    assert_eq!(
-        error,
-        "irfft_axis: expected at least 5 elements along axis 0, found 3"
-    );
     let error = Array::<f64, 2>::ones([3, 3])
         .try_fft_axis(2)
         .unwrap_err()
@@ -279,4 +271,174 @@ fn the_highest_frequency_is_real() {
         .to_vec()
         .unwrap();
     assert_eq!(y[0], Complex::ZERO);
+}
+
+/// Transforms of `n` elements are those of the first ones, or of these and zeros, and `irfft` too
+/// goes on with zeros.
+fn lengths<T: Field>() {
+    everywhere(|| -> Result<_, Error> {
+        let x = some::<T, 2>([6, 7]);
+        for (axis, n) in [(0, 4), (0, 9), (1, 7), (1, 1), (1, 16), (0, 6)] {
+            let mut widths = [(0, 0); 2];
+            widths[axis].1 = n;
+            let padded = x.pad(widths, Padding::Constant(T::ZERO));
+            let cut = padded.split(axis, &[n]).swap_remove(0);
+            let (found, expected) = (
+                x.fft_axis_of(axis, n, FftNorm::Backward),
+                cut.fft_axis(axis),
+            );
+            assert_eq!(bits(&found.to_vec()?), bits(&expected.to_vec()?));
+            let found = x.ifft_axis_of(axis, n, FftNorm::Backward);
+            let expected = cut.ifft_axis(axis);
+            assert_eq!(bits(&found.to_vec()?), bits(&expected.to_vec()?));
+            // As many as the result needs.
+            let (found, expected) = (x.irfft_axis(axis, n), cut.irfft_axis(axis, n));
+            assert_eq!(bits(&found.to_vec()?), bits(&expected.to_vec()?));
+        }
+        Ok(bits(&x.t().fft_axis_of(1, 9, FftNorm::Ortho).to_vec()?))
+    });
+}
+
+#[test]
+fn transforms_of_a_given_length_pad_or_cut() {
+    lengths::<f64>();
+    lengths::<f32>();
+    lengths::<Complex<f64>>();
+    everywhere(|| -> Result<_, Error> {
+        let x = some::<f64, 1>([11]);
+        for n in [1, 2, 5, 8, 11, 12, 16, 31] {
+            let whole = x.rfft_of(n, FftNorm::Backward);
+            let expected = x.fft_of(n, FftNorm::Backward).slice(..n / 2 + 1);
+            assert!(is_near(&whole.to_vec()?, &expected.to_vec()?), "{n}");
+        }
+        let none = Vector::<f64>::zeros([0]);
+        assert_eq!(none.fft_of(3, FftNorm::Ortho).re().to_vec()?, [0.0; 3]);
+        assert_eq!(none.irfft(4).to_vec()?, [0.0; 4]);
+        Ok(bits(&x.rfft_of(8, FftNorm::Ortho).to_vec()?))
+    });
+    let error = Vector::<f64>::ones([3]).try_fft_of(0, FftNorm::Ortho);
+    let expected = "fft_of: expected at least 1 elements along axis 0, found 0";
+    assert_eq!(error.unwrap_err().to_string(), expected);
+    assert!(
+        Array::<f64, 2>::ones([3, 3])
+            .try_rfftn_of([3, 0], FftNorm::Ortho)
+            .is_err()
+    );
+    assert!(
+        Array::<f64, 2>::ones([3, 3])
+            .try_fft_axis_of(2, 3, FftNorm::Ortho)
+            .is_err()
+    );
+}
+
+/// A transform and its inverse by one norm are inverse to each other, and each is a multiple of
+/// the one that is divided otherwise.
+#[test]
+fn norms_of_transforms() {
+    let found = everywhere(|| -> Result<_, Error> {
+        let x = some::<f64, 2>([5, 8]);
+        let shape = x.shape();
+        let wide: Vec<_> = x.cast::<Complex<f64>>().to_vec()?;
+        let mut found = Vec::new();
+        for (norm, factor) in [
+            (FftNorm::Backward, 1.0),
+            (FftNorm::Ortho, 1.0 / 40_f64.sqrt()),
+            (FftNorm::Forward, 1.0 / 40.0),
+        ] {
+            let (y, half) = (x.fftn_of(shape, norm), x.rfftn_of(shape, norm));
+            let expected = (x.fftn() * Complex::from(factor)).to_vec()?;
+            assert!(is_near(&y.to_vec()?, &expected), "{norm:?}");
+            let columns = y.slice((.., ..5)).to_vec()?;
+            assert!(is_near(&half.to_vec()?, &columns), "{norm:?}");
+            assert!(
+                is_near(&y.ifftn_of(shape, norm).to_vec()?, &wide),
+                "{norm:?}"
+            );
+            let back = half.irfftn_of(shape, norm);
+            assert!(is_near(&back.to_vec()?, &wide), "{norm:?}");
+            for n in [5, 8] {
+                let line = x.row(3);
+                let half = line.rfft_of(n, norm);
+                let back = half.irfft_of(n, norm);
+                assert!(is_near(&back.to_vec()?, &wide[24..24 + n]), "{norm:?} {n}");
+                let back = line.fft_of(n, norm).ifft_of(n, norm);
+                assert!(is_near(&back.to_vec()?, &wide[24..24 + n]), "{norm:?} {n}");
+            }
+            found.push((bits(&half.to_vec()?), bits(&back.to_vec()?)));
+        }
+        Ok(found)
+    });
+    assert_eq!(found.len(), 3);
+}
+
+/// The sum that defines a cosine transform, and one with `k + 1` a sine transform.
+fn waves(x: &[f64], of: fn(f64) -> f64, more: usize) -> Vec<f64> {
+    let n = x.len();
+    let turn = |j: usize, k: usize| (k + more) * (2 * j + 1) % (4 * n);
+    let angle = |j: usize, k: usize| TAU * turn(j, k) as f64 / (4 * n) as f64;
+    let term = |j: usize, k: usize| 2.0 * x[j] * of(angle(j, k));
+    let sum = |k: usize| (0..n).map(|j| term(j, k)).sum();
+    (0..n).map(sum).collect()
+}
+
+fn cosines_and_sines<T: Real>() {
+    for n in [1, 2, 3, 8, 21, 64] {
+        let found = everywhere(|| -> Result<_, Error> {
+            let x = some::<T, 1>([n]);
+            let wide: Vec<f64> = x.to_vec()?.into_iter().map(Real::to_f64).collect();
+            let size = wide.iter().map(|x| x.abs()).sum::<f64>() + 1.0;
+            let is_near =
+                |found: &Vector<T>, expected: &[f64], scale: f64| -> Result<bool, Error> {
+                    let found = found.to_vec()?;
+                    let limit = 8.0 * size * T::EPSILON.to_f64();
+                    let near = |(found, x): (&T, &f64)| (found.to_f64() - x * scale).abs() < limit;
+                    Ok(found.len() == n && found.iter().zip(expected).all(near))
+                };
+            let mut bits_of = Vec::new();
+            let scales = [1.0, 1.0 / (2.0 * n as f64).sqrt(), 0.5 / n as f64];
+            let norms = [FftNorm::Backward, FftNorm::Ortho, FftNorm::Forward];
+            for (norm, scale) in norms.into_iter().zip(scales) {
+                let (cosines, sines) = (x.dct(norm), x.dst(norm));
+                let mut expected = waves(&wide, f64::cos, 0);
+                let mut of_sines = waves(&wide, f64::sin, 1);
+                if norm == FftNorm::Ortho {
+                    expected[0] /= 2_f64.sqrt();
+                    of_sines[n - 1] /= 2_f64.sqrt();
+                }
+                assert!(is_near(&cosines, &expected, scale)?, "{n} {norm:?}");
+                assert!(is_near(&sines, &of_sines, scale)?, "{n} {norm:?}");
+                assert!(is_near(&cosines.idct(norm), &wide, 1.0)?, "{n} {norm:?}");
+                assert!(is_near(&sines.idst(norm), &wide, 1.0)?, "{n} {norm:?}");
+                bits_of.push((bits(&cosines.to_vec()?), bits(&sines.to_vec()?)));
+            }
+            Ok(bits_of)
+        });
+        assert_eq!(found.len(), 3);
+    }
+}
+
+#[test]
+fn cosine_and_sine_transforms() {
+    cosines_and_sines::<f64>();
+    cosines_and_sines::<f32>();
+    everywhere(|| -> Result<_, Error> {
+        let a = some::<f64, 3>([4, 5, 6]);
+        for axis in 0..3 {
+            let found = a.dct_axis(axis, FftNorm::Ortho).move_axis(axis, 2);
+            let line = a.move_axis(axis, 2).index_axis(0, 1).row(2);
+            let expected = line.dct(FftNorm::Ortho);
+            assert_eq!(
+                bits(&found.index_axis(0, 1).row(2).to_vec()?),
+                bits(&expected.to_vec()?)
+            );
+            let back = a
+                .dst_axis(axis, FftNorm::Forward)
+                .idst_axis(axis, FftNorm::Forward);
+            assert!((back - &a).norm_inf().get()? < 1e-14);
+        }
+        Ok(bits(&a.dst_axis(1, FftNorm::Backward).to_vec()?))
+    });
+    let none = Vector::<f64>::zeros([0]);
+    assert!(none.try_dct(FftNorm::Ortho).is_err() && none.try_idst(FftNorm::Ortho).is_err());
+    assert!(none.try_dct_axis(1, FftNorm::Ortho).is_err());
 }

@@ -56,7 +56,7 @@ twins! {
     /// `fft.irfftn`, and `fft.irfft2` of a matrix. The inverse along the other axes, and then
     /// [`Array::irfft_axis`] along the last one.
     #[doc(alias = "irfft2")]
-    @ "If the array has no element, or fewer than `n / 2 + 1` along the last axis."
+    @ "If the array has no axis, or the result would have no element."
     irfftn try_irfftn(&self, n: usize) -> Array<T::Real, D> {
         const OP: &str = "irfftn";
         let last = last_axis::<D>(OP)?;
@@ -120,7 +120,7 @@ fn along<T: Field, const D: usize>(
     transform(op, x, axis, x.shape()[axis], direction, Ends::Whole)
 }
 
-fn last_axis<const D: usize>(op: &'static str) -> Result<usize, Error> {
+pub(super) fn last_axis<const D: usize>(op: &'static str) -> Result<usize, Error> {
     let last = D.saturating_sub(1);
     check_axes::<D>(op, [last])?;
     Ok(last)

@@ -9,8 +9,12 @@
 
 mod axes;
 mod convolve;
+mod cosines;
 mod frequencies;
+mod lengths;
 mod turns;
+
+pub use self::lengths::FftNorm;
 
 use self::turns::Turns;
 use crate::array::{Array, Vector};
@@ -47,7 +51,7 @@ macro_rules! transforms {
             ///
             /// # Errors
             ///
-            /// If there is no such axis, no element along it, or not as many as the result needs.
+            /// If there is no such axis, or the transform would have no element.
             pub fn $try_of_axis(&self, axis: usize $(, $len: usize)?) -> Result<Array<$output, D>, Error> {
                 let op = stringify!($of_axis);
                 check_axes::<D>(op, [axis])?;
@@ -74,7 +78,7 @@ macro_rules! transforms {
             ///
             /// # Errors
             ///
-            /// If there is no element, or not as many as the result needs.
+            /// If the transform would have no element.
             pub fn $try(&self $(, $len: usize)?) -> Result<Vector<$output>, Error> {
                 self.$try_of_axis(0 $(, $len)?)
             }
@@ -116,9 +120,9 @@ transforms! {
     rfft try_rfft rfft_axis try_rfft_axis() [Real] -> T::Complex, Forward, Half;
 
     /// The `n` real numbers whose transform begins with these: NumPy's `fft.irfft(a, n)`. Where
-    /// there are more than `n / 2 + 1` along the axis, the others are left out (fewer are an error,
-    /// where NumPy goes on with zeros: [`Array::pad`] adds them); imaginary parts of
-    /// what has to be real are not looked at. Costs as much as [`Array::rfft_axis`].
+    /// there are more than `n / 2 + 1` along the axis, the others are left out, and where there are
+    /// fewer, zeros follow; imaginary parts of what has to be real are not looked at. Costs as much
+    /// as [`Array::rfft_axis`].
     irfft try_irfft irfft_axis try_irfft_axis(n: usize) [Field] -> T::Real, Inverse, OfHalf;
 }
 
@@ -133,7 +137,7 @@ enum Ends {
     OfHalf,
 }
 
-/// The transform, of `n` elements a line, along an axis.
+/// The transform, of `n` elements a line, along an axis, as NumPy divides it.
 fn transform<T: Field, M: Field, const D: usize>(
     op: &'static str,
     x: &Array<T, D>,
@@ -142,29 +146,53 @@ fn transform<T: Field, M: Field, const D: usize>(
     direction: FftDirection,
     ends: Ends,
 ) -> Result<Array<M, D>, Error> {
+    transform_by(op, x, (axis, n), direction, ends, FftNorm::Backward)
+}
+
+/// The transform of `n` elements a line along an axis: of the first ones of each line, or where
+/// there are fewer, of these and zeros.
+fn transform_by<T: Field, M: Field, const D: usize>(
+    op: &'static str,
+    x: &Array<T, D>,
+    (axis, n): (usize, usize),
+    direction: FftDirection,
+    ends: Ends,
+    norm: FftNorm,
+) -> Result<Array<M, D>, Error> {
+    check_axes::<D>(op, [axis])?;
     let lines = x.try_move_axis(axis, D - 1)?;
     let mut shape = lines.shape();
     let before = shape[D - 1];
-    let [needed, after] = match ends {
-        Ends::Whole => [n, n],
-        Ends::Half => [n, n / 2 + 1],
-        Ends::OfHalf => [n / 2 + 1, n],
+    let after = match ends {
+        Ends::Whole | Ends::OfHalf => n,
+        Ends::Half => n / 2 + 1,
     };
-    if n == 0 || before < needed {
-        let expected = format!("at least {} elements along axis {axis}", needed.max(1));
-        return Err(Error::argument(op, expected, before.to_string()));
+    if n == 0 {
+        let expected = format!("at least 1 elements along axis {axis}");
+        return Err(Error::argument(op, expected, "0"));
     }
     let n_lines = shape[..D - 1].iter().product();
     shape[D - 1] = after;
     check_len(op, Shape::new(&shape))?;
+    if before == 0 {
+        let zeros = || Array::<M, D>::try_zeros(shape);
+        return x.runtime().enter(zeros)?.try_move_axis(D - 1, axis);
+    }
     let lines = lines.reshape([n_lines, before])?.contiguous()?;
     // A plan takes memory that cannot be refused, so as much is asked for before.
     drop(reserve::<Complex<f64>>(n.saturating_mul(2))?);
+    let plan = Plan::new(n, direction, ends != Ends::Whole && n.is_multiple_of(2));
+    // Of half as many numbers the inverse is divided by half as much.
+    let scale = match direction {
+        FftDirection::Forward => norm.factor(n, direction),
+        FftDirection::Inverse => norm.factor(n, direction) * (n / plan.fft.len()) as f64,
+    };
     let line = Line {
-        plan: Plan::new(n, direction, ends != Ends::Whole && n.is_multiple_of(2)),
+        plan,
         before,
         after,
         ends,
+        scale,
     };
     let reads = [(lines.store(), Access::Held)];
     let of_lines = Shape::new(&[n_lines, after]);
@@ -181,6 +209,8 @@ struct Line {
     before: usize,
     after: usize,
     ends: Ends,
+    /// What the result is multiplied by.
+    scale: f64,
 }
 
 impl Line {
@@ -205,7 +235,7 @@ impl Line {
     /// The line that is transformed.
     fn fill<T: Field>(&self, x: &[T], line: &mut [Complex<f64>]) {
         let at = |k: usize| {
-            let (re, im) = x[k].parts();
+            let (re, im) = x.get(k).map_or((0.0, 0.0), |x| x.parts());
             Complex::new(re, im)
         };
         // Where the result is real: what has to be real is.
@@ -240,15 +270,12 @@ impl Line {
 
     /// Takes the result out of the transformed line.
     fn put<M: Field>(&self, line: &[Complex<f64>], made: &mut [M]) {
-        let scale = match self.plan.fft.fft_direction() {
-            FftDirection::Forward => 1.0,
-            FftDirection::Inverse => 1.0 / line.len() as f64,
-        };
+        let scale = self.scale;
         match (self.ends, &self.plan.turns) {
             (Ends::Half, Some(turns)) => {
                 for (k, made) in made.iter_mut().enumerate() {
                     let y = turns.parted(line, k);
-                    *made = M::from_parts(y.re, y.im);
+                    *made = M::from_parts(y.re * scale, y.im * scale);
                 }
             }
             (Ends::OfHalf, Some(_)) => {

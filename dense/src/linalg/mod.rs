@@ -18,13 +18,16 @@ mod factor;
 mod factored;
 #[cfg(all(shared_instances, debug_assertions))]
 pub(crate) mod instances;
+mod norms;
 mod polynomial;
+mod roots;
 mod solve;
 mod work;
 
 pub use eigen::{Eig, Eigh};
 pub use factor::{Qr, Svd};
 pub use factored::Lu;
+pub use norms::MatrixNorm;
 
 use crate::array::Array;
 use crate::operand::check_len;

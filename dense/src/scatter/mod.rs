@@ -330,7 +330,7 @@ impl<I: Index, const E: usize> Array<I, E> {
 }
 
 /// The values of a scatter, of this shape, in a store of their own.
-fn stored<T: Element>(
+pub(crate) fn stored<T: Element>(
     op: &'static str,
     runtime: &Runtime,
     value: Kind<'_>,

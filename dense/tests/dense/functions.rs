@@ -116,6 +116,23 @@ fn functions<T: Real>() {
         f64::round_ties_even,
     );
     check::<T>("trunc", -1.0, Array::trunc, Scalar::trunc, f64::trunc);
+    check::<T>("expit", 3.0, Array::expit, Scalar::expit, |x| {
+        let power = (-x.abs()).exp();
+        (if x < 0.0 { power } else { 1.0 }) / (1.0 + power)
+    });
+    // The sign of a NaN is that of an operation.
+    let of_array = |x: &Vector<T>| x.is_finite().select(x.sinc(), T::from_f64(f64::NAN));
+    let of_scalar = |x: &Scalar<T>| x.is_finite().select(x.sinc(), T::from_f64(f64::NAN));
+    check::<T>("sinc", 4.0, of_array, of_scalar, |x| {
+        // What is left of the nearest even number.
+        let left = x.abs() - 2.0 * (x.abs() / 2.0).round_ties_even();
+        let near = left.abs().min(1.0 - left.abs());
+        let sine = (near * std::f64::consts::PI).sin() * left.signum();
+        match x == 0.0 {
+            true => 1.0,
+            false => sine / (x.abs() * std::f64::consts::PI),
+        }
+    });
     let degrees = |x: f64| T::from_f64(x).to_f64() * (180.0 / std::f64::consts::PI);
     check::<T>(
         "to_degrees",
@@ -240,4 +257,68 @@ fn acosh_of_what_is_below_1_is_nan() {
     let below = [-26947.6_f32, -1e10, -3e38, f32::NEG_INFINITY];
     let x = Array::<f32, 1>::from_vec(below.to_vec());
     assert!(x.acosh().to_vec().unwrap().iter().all(|y| y.is_nan()));
+}
+
+/// Values of mpmath, of normal and of subnormal results.
+#[test]
+fn erfc_up_to_subnormal_results() {
+    const VALUES: [(f64, f64); 41] = [
+        (-30.0, 2.0),
+        (-6.0, 2.0),
+        (-2.5, 1.999593047982555),
+        (-1.0, 1.8427007929497148),
+        (-0.3, 1.3286267594591274),
+        (-0.001, 1.0011283787909693),
+        (-1e-300, 1.0),
+        (0.0, 1.0),
+        (1e-20, 1.0),
+        (0.1, 0.887537083981715),
+        (0.2999999, 0.6713733436669667),
+        (0.3, 0.6713732405408726),
+        (0.30001, 0.6713629279627145),
+        (0.5, 0.4795001221869535),
+        (0.55186, 0.4351272848229069),
+        (0.75, 0.28884436634648486),
+        (0.814, 0.24966237046692202),
+        (1.0, 0.15729920705028513),
+        (1.25, 0.07709987174354177),
+        (1.7261, 0.01464365255778109),
+        (1.8, 0.010909498364269283),
+        (2.5, 0.0004069520174449589),
+        (3.0, 2.209049699858544e-05),
+        (4.0, 1.541725790028002e-08),
+        (5.5, 7.357847917974398e-15),
+        (8.0, 1.1224297172982926e-29),
+        (11.25, 5.409760870689921e-57),
+        (15.0, 7.212994172451207e-100),
+        (20.0, 5.395865611607901e-176),
+        (25.0, 8.300172571196523e-274),
+        (26.5, 2.2109076642637343e-307),
+        (26.55, 1.5552026941135507e-308),
+        (26.6, 1.088512588544227e-309),
+        (26.8, 2.484962157e-314),
+        (27.0, 5.23705e-319),
+        (27.1, 2.33e-321),
+        (27.2, 1e-323),
+        (27.226, 5e-324),
+        (27.3, 0.0),
+        (28.0, 0.0),
+        (50.0, 0.0),
+    ];
+    let found = everywhere(|| {
+        let x = Vector::from_vec(VALUES.map(|(x, _)| x).to_vec());
+        let made = x.erfc();
+        let narrow = x.cast::<f32>();
+        let expected = narrow.cast::<f64>().erfc().cast::<f32>();
+        assert_eq!(narrow.erfc().bits()?, expected.bits()?);
+        made.bits()
+    });
+    for ((x, value), found) in VALUES.iter().zip(&found) {
+        let found: f64 = found.get().unwrap_or(f64::NAN);
+        let error = ulps(found, *value, f64::EPSILON);
+        assert!(error <= 3.0, "{x}: {found:e}, not {value:e}: {error}");
+    }
+    let special = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+    let found = Vector::from_vec(special.to_vec()).erfc().to_vec().unwrap();
+    assert!(found[0].is_nan() && found[1] == 0.0 && found[2] == 2.0);
 }

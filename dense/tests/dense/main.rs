@@ -1,15 +1,19 @@
 //! Tests of the array library: every program runs in all settings of `everywhere`, and must
 //! give the same bits.
 
+mod along_axis;
 mod axes;
 mod bands;
 mod calculus;
+mod coefficients;
 mod elementwise;
 mod errors;
 mod failures;
 mod functions;
+mod functions_of_two;
 mod fusion;
 mod gathers;
+mod histograms;
 mod join;
 mod made;
 mod map;
