@@ -2,7 +2,6 @@
 
 use crate::array::{Array, Vector};
 use crate::axes::along_an_axis;
-use crate::calculus::check_points;
 use crate::join::along;
 use crate::operand::expect;
 use crate::scalar::Scalar;
@@ -44,7 +43,7 @@ twins! {
     cumulative_trapezoid_at try_cumulative_trapezoid_at(&self, axis: usize, xs: &Vector<T>) -> Self {
         const OP: &str = "cumulative_trapezoid_at";
         check_axes::<D>(OP, [axis])?;
-        check_points(OP, self.shape()[axis], xs)?;
+        Error::check_shape(OP, &[self.shape()[axis]], &xs.shape())?;
         let distance: Self = xs.distances(axis)?;
         let sums = self.sums_of_two(axis)?.try_mul(&distance)?;
         sums.try_mul(T::from_f64(0.5))?.try_cumsum_axis(axis)
@@ -79,7 +78,7 @@ twins! {
     /// As [`Vector::simpson`] at points with these abscissas, at any distances: SciPy's
     /// `simpson(y, xs)`.
     simpson_at try_simpson_at(&self, xs: &Vector<T>) -> Scalar<T> {
-        check_points("simpson_at", self.len(), xs)?;
+        Error::check_shape("simpson_at", &[self.len()], &xs.shape())?;
         let n = self.len();
         let y = |first: usize, last: usize| self.try_slice(step(first..last, 2));
         let number = T::from_f64;
