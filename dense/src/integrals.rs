@@ -3,7 +3,6 @@
 use crate::array::{Array, Vector};
 use crate::axes::along_an_axis;
 use crate::join::along;
-use crate::operand::expect;
 use crate::scalar::Scalar;
 use crate::slices::step;
 use crate::twins::twins;
