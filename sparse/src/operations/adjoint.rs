@@ -3,9 +3,11 @@
 
 use super::expect;
 use crate::exchange::adjoint::AdjointProduct;
+use crate::formats::bsr::Bsr;
 use crate::formats::coo::Coo;
 use crate::formats::csc::Csc;
 use crate::formats::csr::Csr;
+use crate::formats::dia::Dia;
 use crate::formats::eager::eager;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
@@ -117,28 +119,35 @@ impl<T: Numeric> Csc<T> {
     }
 }
 
-impl<T: Numeric> Coo<T> {
-    /// The product of the conjugate transpose with a vector: [`Csr::rmatvec`] of
-    /// [`Coo::to_csr`], which the first product makes and keeps.
-    ///
-    /// # Panics
-    ///
-    /// With the error that [`Coo::try_rmatvec`] returns.
-    #[must_use]
-    #[track_caller]
-    pub fn rmatvec(&self, x: &Vector<T>) -> Vector<T> {
-        expect(self.try_rmatvec(x))
-    }
+/// Formats that go by way of their rows.
+macro_rules! by_rows {
+    ($($matrix:ident)*) => {$(
+        impl<T: Numeric> $matrix<T> {
+            /// The product of the conjugate transpose with a vector: [`Csr::rmatvec`] of
+            #[doc = concat!("[`", stringify!($matrix), "::to_csr`], which the first product makes and keeps.")]
+            ///
+            /// # Panics
+            ///
+            #[doc = concat!("With the error that [`", stringify!($matrix), "::try_rmatvec`] returns.")]
+            #[must_use]
+            #[track_caller]
+            pub fn rmatvec(&self, x: &Vector<T>) -> Vector<T> {
+                expect(self.try_rmatvec(x))
+            }
 
-    /// As [`Coo::rmatvec`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Csr::try_rmatvec`] and [`Coo::to_csr`].
-    pub fn try_rmatvec(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.to_csr()?.try_rmatvec(x)
-    }
+            #[doc = concat!("As [`", stringify!($matrix), "::rmatvec`].")]
+            ///
+            /// # Errors
+            ///
+            #[doc = concat!("As [`Csr::try_rmatvec`] and [`", stringify!($matrix), "::to_csr`].")]
+            pub fn try_rmatvec(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+                self.to_csr()?.try_rmatvec(x)
+            }
+        }
+    )*};
 }
+
+by_rows!(Coo Dia Bsr);
 
 fn check_len<T: Numeric>(n_rows: usize, x: &Vector<T>) -> Result<(), Error> {
     check_shape("rmatvec", Shape::new(&[n_rows]), Shape::new(&[x.len()]))

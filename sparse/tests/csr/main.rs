@@ -5,6 +5,7 @@
 
 mod adjoint;
 mod blocks;
+mod compare;
 mod construct;
 mod convert;
 mod diagonals;
@@ -16,10 +17,13 @@ mod gallery;
 mod ghosts;
 mod large;
 mod memory;
+mod mixed;
 mod multiply;
 mod operations;
 mod packed;
+mod place;
 mod product;
+mod reductions;
 mod residual;
 mod sampled;
 mod stack;
