@@ -53,7 +53,10 @@ pub mod prelude {
         minres_with, ode, pipelined_cg, pipelined_cg_with, preconditioners, richardson,
         richardson_with, single_reduction_cg, single_reduction_cg_with, tfqmr, tfqmr_with,
     };
-    pub use sparsefuse_sparse::{Bsr, Coo, Csc, Csr, Dia, Triplets, gallery, graph, matrix_market};
+    pub use sparsefuse_sparse::{
+        Bsr, Coo, Csc, Csr, Dia, Diagonal, Triangle, TriangularSolve, Triplets, gallery, graph,
+        matrix_market,
+    };
 }
 
 /// The examples of docs/scipy.md, which run as tests.

@@ -135,6 +135,26 @@ impl Slice {
         }
     }
 
+    /// The range and the step that the slice is of a dimension of this length. A negative step walks
+    /// the range backwards from its last index.
+    ///
+    /// ```
+    /// use sparsefuse_dense::{IntoSlice, step};
+    ///
+    /// assert_eq!(step(2.., -1).of_len(5)?, (2..5, -1));
+    /// assert!((..6).into_slice().of_len(5).is_err());
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the range does not lie within the dimension, or the step is 0.
+    pub fn of_len(self, len: usize) -> Result<(Range<usize>, isize), Error> {
+        let view = View::identity(Shape::new(&[len]));
+        self.of(&view, 0)?;
+        Ok((self.range(view.shape(), 0), self.step))
+    }
+
     /// Dimension `dim` of a view, sliced.
     pub(crate) fn of(self, view: &View, dim: usize) -> Result<View, Error> {
         view.slice(dim, self.range(view.shape(), dim), self.step)

@@ -62,7 +62,7 @@ fn of<T: Field>() -> Vec<*const ()> {
         Multigrid::<T>::solve as *const (),
         crate::preconditioners::splu::<T> as *const (),
         crate::preconditioners::spcholesky::<T> as *const (),
-        crate::preconditioners::spsolve::<T> as *const (),
+        crate::preconditioners::spsolve::<T, sparsefuse_dense::Vector<T>> as *const (),
         operator::<T, crate::preconditioners::Direct<T>> as *const (),
         eigs::<T> as *const (),
         eigsh::<T> as *const (),

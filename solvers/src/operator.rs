@@ -409,7 +409,10 @@ pub(crate) fn check_finite<T: Field>(op: &'static str, a: &Csr<T>) -> Result<(),
 }
 
 /// Whether all elements of a right-hand side are finite; waits for it.
-pub(crate) fn check_rhs<T: Field>(op: &'static str, b: &Vector<T>) -> Result<(), Error> {
+pub(crate) fn check_rhs<T: Field, const D: usize>(
+    op: &'static str,
+    b: &Array<T, D>,
+) -> Result<(), Error> {
     b.first_not_finite()?.map_or(Ok(()), |(at, element)| {
         let expected = "a right-hand side that is finite";
         Err(Error::argument(

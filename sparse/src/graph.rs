@@ -14,6 +14,16 @@
 //! # Ok::<(), sparsefuse_sparse::Error>(())
 //! ```
 
+mod bellman_ford;
+mod depth_first;
+mod laplacian;
+mod spanning_tree;
+
+pub use bellman_ford::bellman_ford;
+pub use depth_first::{DepthFirst, depth_first};
+pub use laplacian::{Degree, laplacian, normalized_laplacian};
+pub use spanning_tree::minimum_spanning_tree;
+
 use crate::exchange::own_rows::HeldRows;
 use crate::formats::csr::Csr;
 use crate::formats::eager::eager;
@@ -158,7 +168,8 @@ impl ShortestPaths {
             .get(node)
             .filter(|distance| distance.is_finite())?;
         let before = |&node: &usize| self.predecessor(source, node);
-        let mut path: Vec<usize> = successors(Some(node), before).collect();
+        let way = successors(Some(node), before);
+        let mut path: Vec<usize> = way.take(self.distances[source].len()).collect();
         path.reverse();
         Some(path)
     }
@@ -167,7 +178,8 @@ impl ShortestPaths {
 /// Shortest paths from some sources, where the values of the entries are the lengths of the edges:
 /// Dijkstra (A note on two problems in connexion with graphs, 1959), the sources on all threads.
 /// `O((n + m) log m)` for each source, of `n` nodes and `m` edges; distances are summed in double
-/// precision. In an undirected graph an edge has the smaller length of its two directions.
+/// precision. In an undirected graph an edge has the smaller length of its two directions. Lengths
+/// that are negative are for [`bellman_ford`].
 ///
 /// ```
 /// use sparsefuse_sparse::Csr;
@@ -202,7 +214,10 @@ pub fn shortest_paths<T: Real>(
         let (rows, reversed) = both(a, direction)?;
         let rows = rows.as_rows();
         let reversed = reversed.as_ref().map(HeldRows::as_rows);
-        check_lengths(OP, rows)?;
+        let expected = "lengths that are finite and not negative";
+        check_lengths(OP, rows, expected, |x| {
+            x.to_f64().is_finite() && x.to_f64() >= 0.0
+        })?;
         let runtime = a.runtime();
         let lengths = |rows: Rows<'_, T>| try_collect(rows.vals.iter().map(|x| x.to_f64()));
         let of_rows = runtime.agree(lengths(rows))?;
@@ -317,15 +332,18 @@ fn check_node<T: Numeric>(op: &'static str, a: &Csr<T>, node: usize) -> Result<(
     }
 }
 
-/// Refuses lengths by which there is no shortest path.
-fn check_lengths<T: Real>(op: &'static str, rows: Rows<'_, T>) -> Result<(), Error> {
-    let is_bad = |x: &T| !x.to_f64().is_finite() || x.to_f64() < 0.0;
-    let Some(entry) = rows.vals.iter().position(is_bad) else {
+/// Refuses lengths that are not as expected.
+fn check_lengths<T: Numeric>(
+    op: &'static str,
+    rows: Rows<'_, T>,
+    expected: &'static str,
+    is_good: impl Fn(&T) -> bool,
+) -> Result<(), Error> {
+    let Some(entry) = rows.vals.iter().position(|length| !is_good(length)) else {
         return Ok(());
     };
     let row = rows.pos.partition_point(|&end| end <= entry as u64) - 1;
     let (value, column) = (rows.vals[entry], rows.crd[entry]);
-    let expected = "lengths that are finite and not negative";
     let found = format!("{value} in row {row}, column {column}");
     Err(Error::argument(op, expected, found))
 }

@@ -60,6 +60,7 @@ pub use matrix_market::replace::{file_beside, remove_stale, replace_file};
 pub use npz::{NpzFormat, NpzHeader, read_npz_header};
 pub use operations::inspect::rounding_of_entries;
 pub use operations::matmul::Multiplication;
+pub use operations::multiply::ElementFactor;
 pub use operations::product::RightFactor;
 pub use operations::triangular::{TriangularSolve, TriangularSweep};
 pub use sparsefuse_runtime::Error;

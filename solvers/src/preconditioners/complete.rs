@@ -87,7 +87,7 @@ impl<T: Field> Complete<T> {
     }
 
     /// The solution for a right-hand side as long as the matrix has rows: of A x = b, or of the
-    /// system with the adjoint.
+    /// system with the adjoint or the transpose.
     pub(super) fn solve(&self, b: &[T], system: System) -> Result<Vec<T>, Error> {
         match &self.factors {
             Precision::Real(factors) => {
@@ -297,7 +297,7 @@ impl<E: Number> Factors<E> {
             times_powers(&mut b, &self.powers);
         }
         let mut x = self.solve_scaled(&b, system)?;
-        if system == System::Adjoint {
+        if system != System::Plain {
             times_powers(&mut x, &self.powers);
         }
         Ok(x)
@@ -324,6 +324,9 @@ impl<E: Number> Factors<E> {
                     System::Adjoint => {
                         factors.solve_in_place_with_conj(Conj::Yes, x, Par::Seq, stack);
                     }
+                    System::Transpose => {
+                        factors.solve_in_place_with_conj(Conj::No, x, Par::Seq, stack);
+                    }
                 }
             }
             Values::Cholesky(symbolic, values) => {
@@ -331,8 +334,12 @@ impl<E: Number> Factors<E> {
                 let mut memory = memory(scratch)?;
                 let stack = MemStack::new(&mut memory);
                 // The transpose of a Hermitian matrix is its conjugate.
+                let conj = match system {
+                    System::Plain | System::Adjoint => Conj::Yes,
+                    System::Transpose => Conj::No,
+                };
                 let factors = LltRef::new(symbolic, values);
-                factors.solve_in_place_with_conj(Conj::Yes, x.as_mut(), Par::Seq, stack);
+                factors.solve_in_place_with_conj(conj, x.as_mut(), Par::Seq, stack);
             }
         }
         try_collect((0..n).map(|row| x[(row, 0)]))

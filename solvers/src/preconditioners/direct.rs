@@ -5,19 +5,21 @@
 //! what no iteration solves. Without the feature `direct` they fail and say so.
 
 use super::complete::Complete;
+use super::right_side::{RightSide, by_columns};
 use super::system::{Factorisation, System};
 use super::{Preconditioner, check_square, check_update};
-use crate::operator::{LinearOperator, check_finite, check_rhs};
+use crate::operator::{LinearOperator, check_finite};
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Exchange, Runtime};
+use sparsefuse_runtime::{Error, Exchange, Runtime, Shape, try_collect};
 use sparsefuse_sparse::{Csr, LocalRows, RowLayout, eager};
 use std::fmt;
 use std::sync::Arc;
 
 const OP: &str = "direct";
 
-/// Solves A x = b by sparse LU: `splu(a)?.solve(b)`.
+/// Solves A x = b by sparse LU: `splu(a)?.solve(b)`, for a vector or the columns of a matrix, dense
+/// or sparse.
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
@@ -33,9 +35,9 @@ const OP: &str = "direct";
 /// # Errors
 ///
 /// As [`splu`] and [`Direct::solve`], and if an element of b is infinite or not a number.
-pub fn spsolve<T: Field>(a: &Csr<T>, b: &Vector<T>) -> Result<Vector<T>, Error> {
+pub fn spsolve<T: Field, B: RightSide<T>>(a: &Csr<T>, b: &B) -> Result<B::Solution, Error> {
     let factors = splu(a)?;
-    a.runtime().enter(|| check_rhs("spsolve", b))?;
+    a.runtime().enter(|| b.check_is_finite("spsolve"))?;
     factors.solve(b)
 }
 
@@ -105,45 +107,88 @@ impl<T: Field> Direct<T> {
         })
     }
 
-    /// The solution for a right-hand side, or for each column of a matrix: a host task for each,
-    /// whose failure is told where the solution is read.
+    /// The solution for a right-hand side, for each column of a dense matrix, a host task for each,
+    /// whose failure is told where the solution is read; or for each column of a sparse matrix, in
+    /// which case the solution is sparse too, and computed when this returns, 32 columns at a time.
     ///
     /// ```
     /// use sparsefuse_dense::Array;
     /// use sparsefuse_solvers::preconditioners::splu;
-    /// use sparsefuse_sparse::gallery;
+    /// use sparsefuse_sparse::{Csr, gallery};
     ///
     /// let a = gallery::poisson1d::<f64>(4)?;
     /// let inverse = splu(&a)?.solve(&Array::eye(4))?;
     /// assert!((&a * &inverse - Array::eye(4)).norm2().get()? < 1e-14);
+    /// let sparse = splu(&a)?.solve(&Csr::identity(4)?)?;
+    /// assert_eq!(sparse.to_dense()?.to_vec()?, inverse.to_vec()?);
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If `b` has another number of rows than the matrix, or is an array of neither one dimension
+    /// nor two; if it is sparse, also if memory runs out or a computation failed.
+    pub fn solve<B: RightSide<T>>(&self, b: &B) -> Result<B::Solution, Error> {
+        let solve = |b: &Vector<T>| self.solve_system(b, System::Plain);
+        b.solved((OP, self.layout.n_rows()), &solve)
+    }
+
+    /// The solution of the system with the transpose, `Aᵀ x = b`, as [`Direct::solve`].
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    /// use sparsefuse_solvers::preconditioners::splu;
+    /// use sparsefuse_sparse::Csr;
+    ///
+    /// // [ 2 1 ]
+    /// // [ 0 4 ]
+    /// let a = Csr::new(2, 2, vec![0, 2, 3], vec![0, 1, 1], vec![2.0, 1.0, 4.0])?;
+    /// let x = splu(&a)?.solve_transpose(&Vector::from_vec(vec![2.0, 9.0]))?;
+    /// assert_eq!(x.to_vec()?, [1.0, 2.0]);
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Direct::solve`].
+    pub fn solve_transpose<B: RightSide<T>>(&self, b: &B) -> Result<B::Solution, Error> {
+        let solve = |b: &Vector<T>| self.solve_system(b, System::Transpose);
+        b.solved((OP, self.layout.n_rows()), &solve)
+    }
+
+    /// The solution of the system with the conjugate transpose, `Aᴴ x = b`, as [`Direct::solve`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Direct::solve`].
+    pub fn solve_adjoint<B: RightSide<T>>(&self, b: &B) -> Result<B::Solution, Error> {
+        let solve = |b: &Vector<T>| self.solve_system(b, System::Adjoint);
+        b.solved((OP, self.layout.n_rows()), &solve)
+    }
+
+    /// The solution for a complex right-hand side, of a real matrix: a vector, or the columns of a
+    /// matrix. As [`Direct::solve`], by a solve for each part.
+    ///
+    /// ```
+    /// use num_complex::Complex;
+    /// use sparsefuse_dense::Vector;
+    /// use sparsefuse_solvers::preconditioners::splu;
+    /// use sparsefuse_sparse::Csr;
+    ///
+    /// let a = 2.0 * Csr::identity(1)?;
+    /// let x = splu(&a)?.solve_complex(&Vector::from_vec(vec![Complex::new(4.0, 6.0)]))?;
+    /// assert_eq!(x.to_vec()?, [Complex::new(2.0, 3.0)]);
     /// # Ok::<(), sparsefuse_runtime::Error>(())
     /// ```
     ///
     /// # Errors
     ///
     /// If `b` has another number of rows than the matrix, or neither one dimension nor two.
-    pub fn solve<const D: usize>(&self, b: &Array<T, D>) -> Result<Array<T, D>, Error> {
-        let (shape, n) = (b.shape(), self.layout.n_rows());
-        let mut expected = shape;
-        if let Some(rows) = expected.first_mut() {
-            *rows = n;
-        }
-        Error::check_shape(OP, &expected, &shape)?;
-        let solve = |b: &Vector<T>| self.solve_system(b, System::Plain);
-        match shape[..] {
-            [_] => solve(&b.reshape([n])?)?.reshape(shape),
-            [_, 0] => Ok(b.clone()),
-            [_, n_columns] => {
-                let b = b.reshape([n, n_columns])?;
-                let x = (0..n_columns).map(|column| solve(&b.try_column(column)?));
-                let x = x.collect::<Result<Vec<_>, Error>>()?;
-                Vector::try_stack(1, &x.iter().collect::<Vec<_>>())?.reshape(shape)
-            }
-            _ => {
-                let found = format!("{D} dimensions");
-                Err(Error::argument(OP, "a vector or a matrix", found))
-            }
-        }
+    pub fn solve_complex<const D: usize>(
+        &self,
+        b: &Array<T::Complex, D>,
+    ) -> Result<Array<T::Complex, D>, Error> {
+        by_columns((OP, self.layout.n_rows()), b, &|b| self.solve_parts(b))
     }
 
     fn solve_system(&self, b: &Vector<T>, system: System) -> Result<Vector<T>, Error> {
@@ -152,6 +197,32 @@ impl<T: Field> Direct<T> {
         self.layout
             .of_whole(self.method.solve(), b, 0, move |b, rows, x| {
                 x.copy_from_slice(&factors.solve(b, system)?[rows]);
+                Ok(())
+            })
+    }
+
+    /// The solution for a vector of complex numbers, for both parts of them.
+    fn solve_parts(&self, b: &Vector<T::Complex>) -> Result<Vector<T::Complex>, Error> {
+        let factors = Arc::clone(&self.factors);
+        self.layout
+            .of_whole(self.method.solve(), b, 0, move |b, rows, x| {
+                if T::IS_COMPLEX {
+                    let same = |b: &T::Complex| T::from_parts(b.parts().0, b.parts().1);
+                    let made = factors.solve(&try_collect(b.iter().map(same))?, System::Plain)?;
+                    for (x, made) in x.iter_mut().zip(&made[rows]) {
+                        *x = T::Complex::from_parts(made.parts().0, made.parts().1);
+                    }
+                    return Ok(());
+                }
+                let solve = |part: &dyn Fn(&T::Complex) -> f64| {
+                    let b = try_collect(b.iter().map(|b| T::from_f64(part(b))))?;
+                    factors.solve(&b, System::Plain)
+                };
+                let (re, im) = (solve(&|b| b.parts().0)?, solve(&|b| b.parts().1)?);
+                let parts = re[rows.clone()].iter().zip(&im[rows]);
+                for (x, (re, im)) in x.iter_mut().zip(parts) {
+                    *x = T::Complex::from_parts(re.parts().0, im.parts().0);
+                }
                 Ok(())
             })
     }

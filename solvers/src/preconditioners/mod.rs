@@ -32,6 +32,7 @@ mod complete;
 mod elimination;
 mod estimate;
 mod factors;
+mod right_side;
 mod system;
 mod upper_rows;
 
@@ -47,6 +48,7 @@ pub use iluk::Iluk;
 pub use ilut::{Ilut, IlutOptions};
 pub use jacobi::Jacobi;
 pub use polynomial::{Polynomial, PolynomialOptions};
+pub use right_side::RightSide;
 pub use schwarz::{AdditiveSchwarz, BlockSolve, SchwarzOptions};
 pub use sor::{Sor, SorOptions, SorOrder, SorSweep};
 

@@ -34,4 +34,6 @@ pub(super) enum System {
     Plain,
     /// With its conjugate transpose.
     Adjoint,
+    /// With its transpose.
+    Transpose,
 }

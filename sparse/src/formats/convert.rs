@@ -57,6 +57,15 @@ impl<T: Numeric> Csr<T> {
 }
 
 impl<T: Numeric> Csr<T> {
+    /// The matrix itself, as other formats have it too. Free.
+    ///
+    /// # Errors
+    ///
+    /// None.
+    pub fn to_csr(&self) -> Result<Self, Error> {
+        Ok(self.clone())
+    }
+
     /// All rows of the matrix, on every rank; executes the window.
     ///
     /// # Errors

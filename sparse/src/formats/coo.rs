@@ -178,15 +178,41 @@ impl<T: Numeric> Coo<T> {
     ///
     /// As [`Coo::to_csr`].
     pub fn to_csc(&self) -> Result<Csc<T>, Error> {
-        let transpose = Self {
+        self.transpose().to_csr().map(Csc::of_transpose)
+    }
+
+    /// The transpose: the same stores, with rows and columns exchanged.
+    ///
+    /// ```
+    /// use sparsefuse_sparse::gallery;
+    ///
+    /// let a = gallery::poisson1d::<f64>(4)?.row_range(0..2)?;
+    /// let b = a.to_coo()?.transpose();
+    /// assert_eq!(b.to_csr()?.to_rows()?, a.transpose()?.to_rows()?);
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    #[must_use]
+    pub fn transpose(&self) -> Self {
+        Self {
             n_rows: self.n_cols,
             n_cols: self.n_rows,
             rows: self.cols.clone(),
             cols: self.rows.clone(),
             vals: self.vals.clone(),
             in_rows: Arc::default(),
-        };
-        transpose.to_csr().map(Csc::of_transpose)
+        }
+    }
+
+    /// The conjugate transpose. One task where elements are complex, and else the transpose.
+    ///
+    /// # Errors
+    ///
+    /// If nothing has written the values.
+    pub fn adjoint(&self) -> Result<Self, Error> {
+        match T::DTYPE.is_complex() {
+            true => Ok(self.transpose().with_own_values(self.vals.try_conj()?)),
+            false => Ok(self.transpose()),
+        }
     }
 }
 

@@ -102,6 +102,19 @@ impl<T: Numeric> Csc<T> {
         &self.columns
     }
 
+    /// The conjugate transpose in row format: of a real matrix the same stores, of a complex one
+    /// with other values, by one task.
+    ///
+    /// # Errors
+    ///
+    /// If nothing has written the values.
+    pub fn adjoint(&self) -> Result<Csr<T>, Error> {
+        match T::DTYPE.is_complex() {
+            true => self.columns.try_conj(),
+            false => Ok(self.columns.clone()),
+        }
+    }
+
     /// The matrix in row format, made when it is first asked for and kept with this one and its
     /// clones: as much memory again. The first call executes the window, and every rank must make
     /// it.

@@ -4,6 +4,7 @@ pub(crate) mod csr;
 pub(crate) mod inspected;
 
 pub(crate) mod eager;
+pub(crate) mod simple;
 
 pub(crate) mod coo;
 pub(crate) mod csc;

@@ -91,6 +91,35 @@ pub(crate) fn intersect<T: Numeric>(
     at
 }
 
+/// Whether something holds for the values of two rows at every column that one of them has, where a
+/// value that is not there is 0.
+pub(crate) fn all_hold<T: Numeric>(
+    (left, right): (Rows<'_, T>, Rows<'_, T>),
+    row: usize,
+    holds: impl Fn(T, T) -> bool,
+) -> bool {
+    let (left_crd, left_vals) = (left.columns(row), left.values(row));
+    let (right_crd, right_vals) = (right.columns(row), right.values(row));
+    if are_equal(left_crd, right_crd) {
+        let mut both = left_vals.iter().zip(right_vals);
+        return both.all(|(&x, &y)| holds(x, y));
+    }
+    let (mut i, mut j) = (0, 0);
+    while i < left_crd.len() || j < right_crd.len() {
+        // No column has this number.
+        let a = left_crd.get(i).copied().unwrap_or(u32::MAX);
+        let b = right_crd.get(j).copied().unwrap_or(u32::MAX);
+        let x = if a <= b { left_vals[i] } else { T::ZERO };
+        let y = if b <= a { right_vals[j] } else { T::ZERO };
+        if !holds(x, y) {
+            return false;
+        }
+        i += usize::from(a <= b);
+        j += usize::from(b <= a);
+    }
+    true
+}
+
 /// Whether two rows have the same columns. Most that have not differ in their first or their
 /// number, which is seen without a call.
 #[inline(always)]
@@ -145,6 +174,36 @@ mod tests {
         let made = intersect(both, 0, (&mut *crd, &mut *vals), |x, y| x * y);
         assert_eq!(made, common);
         assert_eq!((&*crd, &*vals), (&[4][..], &[40.0][..]));
+    }
+
+    #[test]
+    fn values_at_all_columns_of_two_rows() {
+        let (pos, left, right) = ([3, 6], [1, 4, 5], [0, 4, 9]);
+        let rows = |crd, vals| Rows {
+            pos: &pos,
+            crd,
+            vals,
+        };
+        let both = (
+            rows(&left, &[1.0, 2.0, 3.0]),
+            rows(&right, &[10.0, 20.0, 30.0]),
+        );
+        let met = std::cell::RefCell::new(Vec::new());
+        let all = all_hold(both, 0, |x, y| {
+            met.borrow_mut().push((x, y));
+            true
+        });
+        assert!(all);
+        let expected = [
+            (0.0, 10.0),
+            (1.0, 0.0),
+            (2.0, 20.0),
+            (3.0, 0.0),
+            (0.0, 30.0),
+        ];
+        assert_eq!(met.into_inner(), expected);
+        assert!(!all_hold(both, 0, |x, _| x < 3.0));
+        assert!(!all_hold((both.0, both.0), 0, |x, y| x == y && x < 3.0));
     }
 
     #[test]

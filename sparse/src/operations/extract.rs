@@ -160,7 +160,7 @@ impl<T: Numeric> Csr<T> {
     }
 
     /// The entries for which `keep` is true, for the sake of an operation.
-    fn kept(
+    pub(super) fn kept(
         &self,
         op: &'static str,
         keep: impl Fn(usize, usize, T) -> bool + Sync + Send,
@@ -465,7 +465,7 @@ impl<T: Numeric> Csr<T> {
 
     /// The entries that `pick` gives a column, and whether columns ascend as before. It is asked
     /// twice with the number of an entry on this rank, its row, its column and its value.
-    fn with_picked(
+    pub(crate) fn with_picked(
         &self,
         n_cols: usize,
         ascend: bool,

@@ -141,19 +141,19 @@ fn extreme_of_rows<T: Numeric>(
 }
 
 /// The first column that is not among ascending ones.
-fn first_missing(columns: &[u32]) -> usize {
+pub(super) fn first_missing(columns: &[u32]) -> usize {
     let all = columns.iter().enumerate();
     let mut others = all.filter(|&(k, &column)| column as usize != k);
     others.next().map_or(columns.len(), |(k, _)| k)
 }
 
 /// Whether an element is larger than another one before it, or the first that is not a number.
-fn beats<T: PartialOrd>(next: &T, best: &T) -> bool {
+pub(super) fn beats<T: PartialOrd>(next: &T, best: &T) -> bool {
     next > best || (is_nan(next) && !is_nan(best))
 }
 
 /// Whether an element is smaller than another one before it, or the first that is not a number.
-fn is_beaten<T: PartialOrd>(next: &T, best: &T) -> bool {
+pub(super) fn is_beaten<T: PartialOrd>(next: &T, best: &T) -> bool {
     next < best || (is_nan(next) && !is_nan(best))
 }
 
@@ -162,7 +162,7 @@ fn is_nan<T: PartialOrd>(x: &T) -> bool {
 }
 
 /// What becomes of elements of which one may be missing.
-fn terms<T: Numeric>(
+pub(super) fn terms<T: Numeric>(
     of_two: impl Fn(T, T) -> T + Sync + Copy,
 ) -> Terms<impl Fn(T, T) -> T + Sync, impl Fn(T) -> T + Sync, impl Fn(T) -> T + Sync> {
     Terms {

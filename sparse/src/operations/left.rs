@@ -4,8 +4,11 @@
 //! All go by way of the conjugate transpose: `X A` is the transpose of `A^T X^T`.
 
 use super::expect;
+use crate::formats::bsr::Bsr;
+use crate::formats::coo::Coo;
 use crate::formats::csc::Csc;
 use crate::formats::csr::Csr;
+use crate::formats::dia::Dia;
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::Error;
@@ -31,9 +34,22 @@ impl<T: Numeric> Csc<T> {
     }
 }
 
+/// Formats that go by way of their rows.
+macro_rules! by_rows {
+    ($($matrix:ident)*) => {$(
+        impl<T: Numeric> $matrix<T> {
+            fn adjoint_times(&self, x: &Array<T, 2>) -> Result<Array<T, 2>, Error> {
+                self.to_csr()?.adjoint_times(x)
+            }
+        }
+    )*};
+}
+
+by_rows!(Coo Dia Bsr);
+
 /// The products of a format, and how it comes by the conjugate transpose.
 macro_rules! products {
-    ($($matrix:ident $arrays:literal: $adjoint:literal;)*) => {$(
+    ($($matrix:ident $make:literal: $adjoint:literal;)*) => {$(
         impl<T: Numeric> $matrix<T> {
             /// The product of the conjugate transpose with a dense matrix, `A^H X`, column by
             /// column
@@ -67,11 +83,11 @@ macro_rules! products {
             ///
             /// ```
             /// use sparsefuse_dense::Array;
-            #[doc = concat!("use sparsefuse_sparse::", stringify!($matrix), ";")]
+            /// use sparsefuse_sparse::{Csc, Csr};
             ///
             /// // [ 2 0 ]
             /// // [ 1 3 ]
-            #[doc = concat!("let a = ", stringify!($matrix), "::new(2, 2, ", $arrays, ", vec![2.0, 1.0, 3.0])?;")]
+            #[doc = concat!("let a = ", $make, ";")]
             /// let x = Array::from_shape_vec([1, 2], vec![1.0, 10.0])?;
             /// assert_eq!((&x * &a).to_vec()?, [12.0, 30.0]);
             /// assert_eq!((&x.row(0) * &a).to_vec()?, [12.0, 30.0]);
@@ -125,6 +141,14 @@ macro_rules! products {
 }
 
 products! {
-    Csr "vec![0, 1, 3], vec![0, 0, 1]": "By way of [`Csr::kept_adjoint`], which the first product makes and keeps.";
-    Csc "vec![0, 2, 3], vec![0, 1, 1]": "The columns are the rows of the transpose, so nothing is made for it.";
+    Csr "Csr::new(2, 2, vec![0, 1, 3], vec![0, 0, 1], vec![2.0, 1.0, 3.0])?":
+    "By way of [`Csr::kept_adjoint`], which the first product makes and keeps.";
+    Coo "Csr::new(2, 2, vec![0, 1, 3], vec![0, 0, 1], vec![2.0, 1.0, 3.0])?.to_coo()?":
+    "By way of [`Coo::to_csr`] and [`Csr::kept_adjoint`], which the first product makes and keeps.";
+    Dia "Csr::new(2, 2, vec![0, 1, 3], vec![0, 0, 1], vec![2.0, 1.0, 3.0])?.to_dia()?":
+    "By way of [`Dia::to_csr`] and [`Csr::kept_adjoint`], which the first product makes and keeps.";
+    Bsr "Csr::new(2, 2, vec![0, 1, 3], vec![0, 0, 1], vec![2.0, 1.0, 3.0])?.to_bsr((1, 1))?":
+    "By way of [`Bsr::to_csr`] and [`Csr::kept_adjoint`], which the first product makes and keeps.";
+    Csc "Csc::new(2, 2, vec![0, 2, 3], vec![0, 1, 1], vec![2.0, 1.0, 3.0])?":
+    "The columns are the rows of the transpose, so nothing is made for it.";
 }

@@ -5,17 +5,25 @@
 mod adjoint;
 mod beside;
 mod by_rows;
+mod mixed;
 mod operators;
 pub(crate) mod product;
 mod residual;
 
+mod compare;
 mod extract;
 mod extremes;
 mod kron;
 mod left;
+mod matrix_power;
+pub(crate) mod multiply;
 mod norms;
+mod of_formats;
+mod place;
+mod reductions;
 mod reshape;
 mod scale;
+mod slices;
 mod stack;
 mod sum;
 

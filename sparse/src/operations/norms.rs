@@ -14,7 +14,7 @@ use sparsefuse_runtime::{Error, Shape};
 /// Methods that panic, each with its twin `try_` that returns the error.
 macro_rules! twins {
     (
-        $bound:ident;
+        $bound:ident $(+ $more:ident)*;
         $(
             $(#[$doc:meta])*
             $name:ident $try:ident(&$this:ident $(, $arg:ident: $of:ty)?) -> $output:ty;
@@ -22,7 +22,7 @@ macro_rules! twins {
             $body:block
         )*
     ) => {
-        impl<T: $bound> Csr<T> {
+        impl<T: $bound $(+ $more)*> Csr<T> {
             $(
                 $(#[$doc])*
                 ///
@@ -45,6 +45,7 @@ macro_rules! twins {
         }
     };
 }
+pub(super) use twins;
 
 twins! {
     Numeric;

@@ -1,5 +1,5 @@
 //! The operators `+ - * /` and `-` between matrices, vectors, scalars and numbers, owned or
-//! borrowed.
+//! borrowed, and those that assign.
 //!
 //! Each calls the method that returns an error, and panics with the error's message.
 
@@ -12,7 +12,7 @@ use crate::formats::dia::Dia;
 use num_complex::Complex;
 use sparsefuse_dense::{Array, Scalar, Vector};
 use sparsefuse_kernels::Numeric;
-use std::ops::{Add, Div, Mul, Neg, Sub};
+use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
 /// An operator of a matrix with something on its right, and the method that does it.
 macro_rules! operator {
@@ -45,41 +45,50 @@ operator! {
     Mul mul: Csr, Array<T, 2> => Array<T, 2>, try_matmul;
     Mul mul: Csr, Csr<T> => Csr<T>, try_matmul;
     Mul mul: Csr, Scalar<T> => Csr<T>, try_scale;
+    Div div: Csr, Scalar<T> => Csr<T>, try_divide;
     Mul mul: Csc, Vector<T> => Vector<T>, try_matvec;
     Mul mul: Csc, Array<T, 2> => Array<T, 2>, try_matmul;
+    Mul mul: Csc, Scalar<T> => Csc<T>, try_scale;
+    Div div: Csc, Scalar<T> => Csc<T>, try_divide;
     Mul mul: Coo, Vector<T> => Vector<T>, try_matvec;
     Mul mul: Coo, Array<T, 2> => Array<T, 2>, try_matmul;
+    Mul mul: Coo, Scalar<T> => Coo<T>, try_scale;
+    Div div: Coo, Scalar<T> => Coo<T>, try_divide;
     Mul mul: Dia, Vector<T> => Vector<T>, try_matvec;
     Mul mul: Dia, Array<T, 2> => Array<T, 2>, try_matmul;
     Mul mul: Dia, Scalar<T> => Dia<T>, try_scale;
+    Div div: Dia, Scalar<T> => Dia<T>, try_divide;
     Mul mul: Bsr, Vector<T> => Vector<T>, try_matvec;
     Mul mul: Bsr, Array<T, 2> => Array<T, 2>, try_matmul;
     Mul mul: Bsr, Scalar<T> => Bsr<T>, try_scale;
+    Div div: Bsr, Scalar<T> => Bsr<T>, try_divide;
     Add add: Csr, Csr<T> => Csr<T>, try_add;
     Sub sub: Csr, Csr<T> => Csr<T>, try_sub;
+    Add add: Csc, Csc<T> => Csc<T>, try_add;
+    Sub sub: Csc, Csc<T> => Csc<T>, try_sub;
     Add add: Dia, Dia<T> => Dia<T>, try_add;
     Sub sub: Dia, Dia<T> => Dia<T>, try_sub;
     Add add: Bsr, Bsr<T> => Bsr<T>, try_add;
     Sub sub: Bsr, Bsr<T> => Bsr<T>, try_sub;
 }
 
-/// A dense array with a matrix on its right, and the method of the matrix that does it.
+/// A dense array or a scalar with a matrix on its right, and the method of the matrix that does it.
 macro_rules! left {
-    ($($array:ty, $matrix:ident => $try:ident;)*) => {$(
-        left!(@impl &$array, &$matrix<T> => $array, $matrix $try);
-        left!(@impl &$array, $matrix<T> => $array, $matrix $try);
-        left!(@impl $array, &$matrix<T> => $array, $matrix $try);
-        left!(@impl $array, $matrix<T> => $array, $matrix $try);
+    ($($left:ty, $matrix:ident => $output:ty, $try:ident;)*) => {$(
+        left!(@impl &$left, &$matrix<T> => $output, $left, $matrix $try);
+        left!(@impl &$left, $matrix<T> => $output, $left, $matrix $try);
+        left!(@impl $left, &$matrix<T> => $output, $left, $matrix $try);
+        left!(@impl $left, $matrix<T> => $output, $left, $matrix $try);
     )*};
-    (@impl $left:ty, $right:ty => $array:ty, $matrix:ident $try:ident) => {
+    (@impl $left:ty, $right:ty => $output:ty, $borrowed:ty, $matrix:ident $try:ident) => {
         #[doc = concat!("# Panics\n\nWhere [`", stringify!($matrix), "::", stringify!($try), "`] ")]
         /// returns an error.
         impl<T: Numeric> Mul<$right> for $left {
-            type Output = $array;
+            type Output = $output;
 
             #[track_caller]
-            fn mul(self, right: $right) -> $array {
-                let left: &$array = &self;
+            fn mul(self, right: $right) -> $output {
+                let left: &$borrowed = &self;
                 expect(right.$try(left))
             }
         }
@@ -87,10 +96,21 @@ macro_rules! left {
 }
 
 left! {
-    Vector<T>, Csr => try_left_matvec;
-    Array<T, 2>, Csr => try_left_matmul;
-    Vector<T>, Csc => try_left_matvec;
-    Array<T, 2>, Csc => try_left_matmul;
+    Vector<T>, Csr => Vector<T>, try_left_matvec;
+    Array<T, 2>, Csr => Array<T, 2>, try_left_matmul;
+    Scalar<T>, Csr => Csr<T>, try_scale;
+    Vector<T>, Csc => Vector<T>, try_left_matvec;
+    Array<T, 2>, Csc => Array<T, 2>, try_left_matmul;
+    Scalar<T>, Csc => Csc<T>, try_scale;
+    Vector<T>, Coo => Vector<T>, try_left_matvec;
+    Array<T, 2>, Coo => Array<T, 2>, try_left_matmul;
+    Scalar<T>, Coo => Coo<T>, try_scale;
+    Vector<T>, Dia => Vector<T>, try_left_matvec;
+    Array<T, 2>, Dia => Array<T, 2>, try_left_matmul;
+    Scalar<T>, Dia => Dia<T>, try_scale;
+    Vector<T>, Bsr => Vector<T>, try_left_matvec;
+    Array<T, 2>, Bsr => Array<T, 2>, try_left_matmul;
+    Scalar<T>, Bsr => Bsr<T>, try_scale;
 }
 
 /// Plain numbers on either side of a matrix, and the sign before it: one line for each format.
@@ -119,6 +139,20 @@ macro_rules! numbers {
     (@types $matrix:ident: $($type:ty)*) => {$(
         numbers!(@impl $type, $matrix<$type>, $matrix<$type>);
         numbers!(@impl $type, &$matrix<$type>, $matrix<$type>);
+
+        impl MulAssign<$type> for $matrix<$type> {
+            #[track_caller]
+            fn mul_assign(&mut self, factor: $type) {
+                *self = &*self * factor;
+            }
+        }
+
+        impl DivAssign<$type> for $matrix<$type> {
+            #[track_caller]
+            fn div_assign(&mut self, divisor: $type) {
+                *self = &*self / divisor;
+            }
+        }
     )*};
     (@impl $type:ty, $matrix:ty, $output:ty) => {
         impl Mul<$type> for $matrix {
@@ -151,3 +185,47 @@ macro_rules! numbers {
 }
 
 numbers!(Csr Csc Coo Dia Bsr);
+
+/// `a += b` and `a -= b` of matrices of one format, `a *= s` and `a /= s` of a scalar: each makes a
+/// new matrix, as `&a + &b` does.
+macro_rules! assigning {
+    ($($trait:ident $method:ident $matrix:ident, $right:ty: $operator:tt;)*) => {$(
+        assigning!(@impl $trait $method $matrix, $right: $operator $right);
+        assigning!(@impl $trait $method $matrix, &$right: $operator $right);
+    )*};
+    (
+        @impl $trait:ident $method:ident $matrix:ident, $right:ty: $operator:tt $borrowed:ty
+    ) => {
+        /// # Panics
+        ///
+        /// As the operator that makes a new matrix.
+        impl<T: Numeric> $trait<$right> for $matrix<T> {
+            #[track_caller]
+            fn $method(&mut self, right: $right) {
+                let right: &$borrowed = &right;
+                *self = &*self $operator right;
+            }
+        }
+    };
+}
+
+assigning! {
+    AddAssign add_assign Csr, Csr<T>: +;
+    SubAssign sub_assign Csr, Csr<T>: -;
+    AddAssign add_assign Csc, Csc<T>: +;
+    SubAssign sub_assign Csc, Csc<T>: -;
+    AddAssign add_assign Dia, Dia<T>: +;
+    SubAssign sub_assign Dia, Dia<T>: -;
+    AddAssign add_assign Bsr, Bsr<T>: +;
+    SubAssign sub_assign Bsr, Bsr<T>: -;
+    MulAssign mul_assign Csr, Scalar<T>: *;
+    DivAssign div_assign Csr, Scalar<T>: /;
+    MulAssign mul_assign Csc, Scalar<T>: *;
+    DivAssign div_assign Csc, Scalar<T>: /;
+    MulAssign mul_assign Coo, Scalar<T>: *;
+    DivAssign div_assign Coo, Scalar<T>: /;
+    MulAssign mul_assign Dia, Scalar<T>: *;
+    DivAssign div_assign Dia, Scalar<T>: /;
+    MulAssign mul_assign Bsr, Scalar<T>: *;
+    DivAssign div_assign Bsr, Scalar<T>: /;
+}

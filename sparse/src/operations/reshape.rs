@@ -3,12 +3,12 @@
 use crate::assembly;
 use crate::formats::csr::Csr;
 use crate::formats::eager::eager;
+use crate::formats::simple::rows_of_diagonal;
 use crate::local::merge::Terms;
 use crate::local::triplets::Triplets;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, reserve, try_collect};
-use std::ops::Range;
 
 impl<T: Numeric> Csr<T> {
     /// The elements, row by row, as a matrix of another shape: element `k` of all is in row `k /
@@ -86,26 +86,11 @@ impl<T: Numeric> Csr<T> {
     #[doc(alias = "set_diagonal")]
     pub fn with_diagonal(&self, offset: isize, values: &Vector<T>) -> Result<Self, Error> {
         const OP: &str = "with_diagonal";
-        let (n_rows, n_cols) = self.shape();
-        let first = offset.min(0).unsigned_abs().min(n_rows);
-        let columns = n_cols.saturating_sub(offset.max(0).unsigned_abs());
-        let last = n_rows.min(first.saturating_add(columns));
-        Error::check_shape(OP, &[last - first], &values.shape())?;
-        let before = |row: usize| (row.clamp(first, last) - first) as u64;
-        let count = |rows: Range<usize>| {
-            let start = before(rows.start);
-            try_collect((0..rows.len() + 1).map(|row| before(rows.start + row) - start))
-        };
-        let fill = |rows: Range<usize>, _: &[u64], crd: &mut [u32], vals: &mut [T]| {
-            let of_diagonal = rows.start.clamp(first, last)..rows.end.clamp(first, last);
-            for (column, row) in crd.iter_mut().zip(of_diagonal) {
-                *column = row.saturating_add_signed(offset) as u32;
-            }
-            vals.fill(T::ZERO);
-        };
+        let elements = rows_of_diagonal(self.shape(), offset).len();
+        Error::check_shape(OP, &[elements], &values.shape())?;
         let diagonal = self.runtime().enter(|| {
-            let structure = Self::from_counted_rows(n_rows, n_cols, count, fill);
-            structure?.with_values(values.clone())
+            let zeros = Self::on_diagonal(self.shape(), offset, T::ZERO);
+            zeros?.with_values(values.clone())
         });
         let diagonal = diagonal.map_err(|error| error.of_operation(OP))?;
         let terms = Terms {

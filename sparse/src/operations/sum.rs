@@ -1,15 +1,18 @@
-//! Sums, differences and element-wise products of two matrices of one shape.
+//! Sums, differences and element-wise products of two matrices of one shape, and what holds for all
+//! elements of two.
 //!
 //! Where both share their structure, as matrices do that differ by [`Csr::with_values`] or
 //! [`Csr::scale`], these are array code on the values, and fuse. Else the rows of both are merged
 //! by their columns, once to count and once to fill; rows that other ranks own are fetched. Both
 //! ways give the same values.
 
+use super::adjoint::check_shape;
 use crate::assembly;
+use crate::formats::csc::Csc;
 use crate::formats::csr::Csr;
 use crate::formats::eager::eager;
-use crate::local::merge::{Terms, count_common, intersect, unite};
-use crate::local::parallel;
+use crate::local::merge::{Terms, all_hold, count_common, intersect, unite};
+use crate::local::parallel::{self, Threads};
 use crate::local::rows::Rows;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
@@ -89,15 +92,10 @@ impl<T: Numeric> Csr<T> {
         )
     }
 
-    /// The element-wise (Hadamard) product, with entries where both matrices have one. The product
-    /// of linear algebra is [`Csr::matmul`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Csr::try_add`].
-    pub fn multiply(&self, other: &Self) -> Result<Self, Error> {
-        let [left, right] = [self, other].map(|a| [a.n_rows(), a.n_cols()]);
-        Error::check_shape("multiply", &left, &right)?;
+    /// The element-wise (Hadamard) product with another matrix, with entries where both matrices
+    /// have one. The product of linear algebra is [`Csr::matmul`].
+    pub(super) fn multiplied(&self, other: &Self) -> Result<Self, Error> {
+        check_shapes("multiply", self, other)?;
         if self.shares_structure_of(other) {
             return self.with_values(self.values() * other.values());
         }
@@ -126,6 +124,28 @@ impl<T: Numeric> Csr<T> {
         };
         self.merged(op, other, count, |both, row, made| {
             unite(both, row, made, &terms)
+        })
+    }
+
+    /// Whether something holds for the elements of two matrices at every place where one of them has
+    /// an entry; an element that is not stored is 0. Every rank gets the same answer.
+    pub(super) fn all_hold(
+        &self,
+        op: &'static str,
+        other: &Self,
+        holds: impl Fn(T, T) -> bool + Sync + Send,
+    ) -> Result<bool, Error> {
+        eager(op, &[self, other], || {
+            let left = self.own_rows()?;
+            let right = other.rows_at(Some(left.partition), left.rows.clone())?;
+            let both = (left.as_rows(), right.as_rows());
+            let parts = parallel::parts(both.0.pos);
+            let runtime = self.runtime();
+            let mine = parallel::map(&Threads::of(runtime), parts, |mut part| {
+                part.all(|row| all_hold(both, row, &holds))
+            });
+            let everywhere = runtime.all_gather(&[mine.into_iter().all(|holds| holds)])?;
+            Ok(everywhere.iter().all(|holds| holds[0]))
         })
     }
 
@@ -166,3 +186,49 @@ impl<T: Numeric> Csr<T> {
 
 /// The rows of two matrices.
 type Both<'a, T> = (Rows<'a, T>, Rows<'a, T>);
+
+pub(super) fn check_shapes<T: Numeric>(
+    op: &'static str,
+    left: &Csr<T>,
+    right: &Csr<T>,
+) -> Result<(), Error> {
+    let [left, right] = [left, right].map(|a| [a.n_rows(), a.n_cols()]);
+    Error::check_shape(op, &left, &right)
+}
+
+impl<T: Numeric> Csc<T> {
+    /// The sum of two matrices in column format, as [`Csr::try_add`].
+    ///
+    /// ```
+    /// use sparsefuse_sparse::Csc;
+    ///
+    /// let a = Csc::new(2, 2, vec![0, 1, 3], vec![0, 0, 1], vec![2.0, -1.0, 3.0])?;
+    /// assert_eq!((&a + &a - &a).to_dense()?.to_vec()?, [2.0, -1.0, 0.0, 3.0]);
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::try_add`].
+    pub fn try_add(&self, other: &Self) -> Result<Self, Error> {
+        check_columns("add", self, other)?;
+        let sum = self.transpose().try_add(other.transpose())?;
+        Ok(Self::of_transpose(sum))
+    }
+
+    /// The difference of two matrices in column format, as [`Csr::try_add`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::try_add`].
+    pub fn try_sub(&self, other: &Self) -> Result<Self, Error> {
+        check_columns("sub", self, other)?;
+        let difference = self.transpose().try_sub(other.transpose())?;
+        Ok(Self::of_transpose(difference))
+    }
+}
+
+fn check_columns<T: Numeric>(op: &'static str, left: &Csc<T>, right: &Csc<T>) -> Result<(), Error> {
+    let [left, right] = [left, right].map(|a| [a.shape().0, a.shape().1]);
+    Error::check_shape(op, &left, &right)
+}

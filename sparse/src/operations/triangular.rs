@@ -12,7 +12,7 @@ use crate::exchange::layout::RowLayout;
 use crate::formats::csr::Csr;
 use crate::local::rows::{LocalRows, Rows};
 use crate::local::triangular::{Diagonal, LocalTriangle, OP, Triangle};
-use sparsefuse_dense::Vector;
+use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, HostArgs};
 use std::sync::Arc;
@@ -221,14 +221,50 @@ impl<T: Field> TriangularSolve<T> {
         &self.layout
     }
 
-    /// The solution for a right-hand side: a host task, whose failure is told where the solution is
-    /// read.
+    /// The solution for a right-hand side, or for each column of a matrix: a host task for each,
+    /// whose failure is told where the solution is read.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Array;
+    /// use sparsefuse_sparse::{Csr, Diagonal, Triangle, TriangularSolve};
+    ///
+    /// // [ 2 0 ]
+    /// // [ 1 4 ]
+    /// let a = Csr::new(2, 2, vec![0, 1, 3], vec![0, 0, 1], vec![2.0, 1.0, 4.0])?;
+    /// let lower = TriangularSolve::new(&a, Triangle::Lower, Diagonal::Stored)?;
+    /// let inverse = lower.solve(&Array::eye(2))?;
+    /// assert_eq!(inverse.to_vec()?, [0.5, 0.0, -0.125, 0.25]);
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// If the length differs from the number of rows.
-    pub fn solve(&self, b: &Vector<T>) -> Result<Vector<T>, Error> {
-        Error::check_shape(OP, &[self.layout.n_rows()], &b.shape())?;
+    /// If the right-hand side has another number of rows than the matrix, or neither one dimension
+    /// nor two.
+    pub fn solve<const D: usize>(&self, b: &Array<T, D>) -> Result<Array<T, D>, Error> {
+        let (shape, n) = (b.shape(), self.layout.n_rows());
+        let mut expected = shape;
+        if let Some(rows) = expected.first_mut() {
+            *rows = n;
+        }
+        Error::check_shape(OP, &expected, &shape)?;
+        match shape[..] {
+            [_] => self.solve_one(&b.reshape([n])?)?.reshape(shape),
+            [_, 0] => Ok(b.clone()),
+            [_, n_columns] => {
+                let b = b.reshape([n, n_columns])?;
+                let x = (0..n_columns).map(|column| self.solve_one(&b.try_column(column)?));
+                let x = x.collect::<Result<Vec<_>, Error>>()?;
+                Vector::try_stack(1, &x.iter().collect::<Vec<_>>())?.reshape(shape)
+            }
+            _ => {
+                let found = format!("{D} dimensions");
+                Err(Error::argument(OP, "a vector or a matrix", found))
+            }
+        }
+    }
+
+    fn solve_one(&self, b: &Vector<T>) -> Result<Vector<T>, Error> {
         let sweep = self.sweep();
         self.layout
             .sweep("triangular_solve", b, sweep.bytes(), move |args, x| {

@@ -43,6 +43,7 @@ macro_rules! check_over_rows {
 
 mod adjoint;
 mod blocks;
+mod compare;
 mod construct;
 mod convert;
 mod diagonals;
@@ -54,10 +55,13 @@ mod gallery;
 mod ghosts;
 mod large;
 mod memory;
+mod mixed;
 mod multiply;
 mod operations;
 mod packed;
+mod place;
 mod product;
+mod reductions;
 mod residual;
 mod sampled;
 mod stack;

@@ -28,7 +28,7 @@ fn numbers<T: Exact>(len: usize) -> Vec<T> {
     (0..len).map(|i| T::exact((i * 5 % 7) as i8 - 3)).collect()
 }
 
-fn two_of_one_shape() -> impl Strategy<Value = (Entries, Entries)> {
+pub(crate) fn two_of_one_shape() -> impl Strategy<Value = (Entries, Entries)> {
     (0usize..14, 0usize..14)
         .prop_flat_map(|(n_rows, n_cols)| (entries_of(n_rows, n_cols), entries_of(n_rows, n_cols)))
 }

@@ -5,6 +5,7 @@ mod counts;
 mod dense;
 mod ranks;
 mod refuses;
+mod solves;
 mod updates;
 
 use sparsefuse_dense::Vector;

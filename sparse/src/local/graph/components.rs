@@ -36,7 +36,7 @@ pub(crate) fn weak(edges: Edges<'_>) -> Result<Labels, Error> {
 }
 
 /// The first node of the set of a node.
-fn first_of(before: &mut [u32], mut node: u32) -> u32 {
+pub(super) fn first_of(before: &mut [u32], mut node: u32) -> u32 {
     while before[node as usize] != node {
         let next = before[before[node as usize] as usize];
         before[node as usize] = next;

@@ -15,7 +15,7 @@ pub(crate) struct Lengths<'a> {
 }
 
 impl Lengths<'_> {
-    fn of(&self, node: u32) -> impl Iterator<Item = (u32, f64)> {
+    pub(super) fn of(&self, node: u32) -> impl Iterator<Item = (u32, f64)> {
         let first = self.edges.pos[node as usize] as usize;
         let others = self.edges.of(node);
         let lengths = &self.lengths[first..first + others.len()];

@@ -1,10 +1,13 @@
 //! Algorithms on graphs: nodes are the rows of a square matrix, and an entry `a[i, j]` is an edge
 //! from `i` to `j`.
 
+pub(crate) mod bellman_ford;
 pub(crate) mod breadth_first;
 pub(crate) mod components;
 pub(crate) mod cuthill_mckee;
+pub(crate) mod depth_first;
 pub(crate) mod dijkstra;
+pub(crate) mod spanning_tree;
 
 /// No node: there are fewer.
 pub(crate) const NONE: u32 = u32::MAX;

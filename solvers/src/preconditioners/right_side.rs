@@ -1,0 +1,108 @@
+//! What systems are solved for: a vector, the columns of a dense matrix, or those of a sparse one.
+
+use crate::operator::check_rhs;
+use sparsefuse_dense::{Array, Vector};
+use sparsefuse_kernels::{Element, Field};
+use sparsefuse_runtime::Error;
+use sparsefuse_sparse::Csr;
+
+/// Columns of a sparse right-hand side that are dense at a time.
+const COLUMNS: usize = 32;
+
+/// How a system is solved for one vector.
+type Solve<'s, T> = &'s dyn Fn(&Vector<T>) -> Result<Vector<T>, Error>;
+
+/// A right-hand side of systems of equations.
+///
+/// Implemented by this crate only.
+pub trait RightSide<T: Field>: sealed::Sealed {
+    /// What the solution is: of an array one, of a sparse matrix one.
+    type Solution;
+
+    #[doc(hidden)]
+    fn solved(
+        &self,
+        of: (&'static str, usize),
+        solve: Solve<'_, T>,
+    ) -> Result<Self::Solution, Error>;
+
+    #[doc(hidden)]
+    fn check_is_finite(&self, op: &'static str) -> Result<(), Error>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+impl<T, const D: usize> sealed::Sealed for Array<T, D> {}
+impl<T> sealed::Sealed for Csr<T> {}
+
+impl<T: Field, const D: usize> RightSide<T> for Array<T, D> {
+    type Solution = Self;
+
+    fn solved(&self, of: (&'static str, usize), solve: Solve<'_, T>) -> Result<Self, Error> {
+        by_columns(of, self, solve)
+    }
+
+    fn check_is_finite(&self, op: &'static str) -> Result<(), Error> {
+        check_rhs(op, self)
+    }
+}
+
+impl<T: Field> RightSide<T> for Csr<T> {
+    type Solution = Self;
+
+    fn solved(&self, (op, n): (&'static str, usize), solve: Solve<'_, T>) -> Result<Self, Error> {
+        let (n_rows, n_cols) = self.shape();
+        Error::check_shape(op, &[n, n_cols], &[n_rows, n_cols])?;
+        let mut parts = Vec::with_capacity(n_cols.div_ceil(COLUMNS));
+        for first in (0..n_cols).step_by(COLUMNS) {
+            let part = self.column_range(first..(first + COLUMNS).min(n_cols))?;
+            if part.nnz() == 0 {
+                parts.push(part);
+                continue;
+            }
+            let x = by_columns((op, n), &part.to_dense()?, solve)?;
+            parts.push(Self::from_dense(&x)?);
+        }
+        match &parts[..] {
+            [] => Ok(self.clone()),
+            parts => Self::hstack(&parts.iter().collect::<Vec<_>>()),
+        }
+    }
+
+    fn check_is_finite(&self, op: &'static str) -> Result<(), Error> {
+        self.first_not_finite()?.map_or(Ok(()), |entry| {
+            let expected = "a right-hand side that is finite";
+            Err(Error::argument(op, expected, entry.to_string()))
+        })
+    }
+}
+
+/// The solution for a vector, or for each column of a matrix.
+pub(super) fn by_columns<T: Element, const D: usize>(
+    (op, n): (&'static str, usize),
+    b: &Array<T, D>,
+    solve: Solve<'_, T>,
+) -> Result<Array<T, D>, Error> {
+    let shape = b.shape();
+    let mut expected = shape;
+    if let Some(rows) = expected.first_mut() {
+        *rows = n;
+    }
+    Error::check_shape(op, &expected, &shape)?;
+    match shape[..] {
+        [_] => solve(&b.reshape([n])?)?.reshape(shape),
+        [_, 0] => Ok(b.clone()),
+        [_, n_columns] => {
+            let b = b.reshape([n, n_columns])?;
+            let x = (0..n_columns).map(|column| solve(&b.try_column(column)?));
+            let x = x.collect::<Result<Vec<_>, Error>>()?;
+            Vector::try_stack(1, &x.iter().collect::<Vec<_>>())?.reshape(shape)
+        }
+        _ => {
+            let found = format!("{D} dimensions");
+            Err(Error::argument(op, "a vector or a matrix", found))
+        }
+    }
+}
