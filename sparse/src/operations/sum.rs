@@ -6,7 +6,6 @@
 //! by their columns, once to count and once to fill; rows that other ranks own are fetched. Both
 //! ways give the same values.
 
-use super::adjoint::check_shape;
 use crate::assembly;
 use crate::formats::csc::Csc;
 use crate::formats::csr::Csr;
