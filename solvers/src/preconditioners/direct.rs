@@ -11,7 +11,7 @@ use super::{Preconditioner, check_square, check_update};
 use crate::operator::{LinearOperator, check_finite};
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Exchange, Runtime, Shape, try_collect};
+use sparsefuse_runtime::{Error, Exchange, Runtime, try_collect};
 use sparsefuse_sparse::{Csr, LocalRows, RowLayout, eager};
 use std::fmt;
 use std::sync::Arc;

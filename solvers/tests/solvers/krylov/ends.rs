@@ -273,14 +273,15 @@ fn singular(n: usize, seed: u64) -> (Csr<f64>, Vector<f64>) {
         let u = Vector::<f64>::random_normal([n], 3 * seed + number);
         let u = u.to_vec().unwrap();
         let squares: f64 = u.iter().map(|u| u * u).sum();
-        let reflected = |x: &[f64]| -> Vec<f64> {
+        let reflect = |x: &mut [f64]| {
             let along = 2.0 * x.iter().zip(&u).map(|(x, u)| x * u).sum::<f64>() / squares;
-            x.iter().zip(&u).map(|(x, u)| x - along * u).collect()
+            x.iter_mut().zip(&u).for_each(|(x, u)| *x -= along * u);
         };
-        null = reflected(&null);
+        reflect(&mut null);
         for _ in 0..2 {
             // The rows, and behind the transpose the columns.
-            let rows: Vec<f64> = a.chunks_exact(n).flat_map(&reflected).collect();
+            a.chunks_exact_mut(n).for_each(reflect);
+            let rows = a;
             a = (0..n * n).map(|k| rows[k % n * n + k / n]).collect();
         }
     }
