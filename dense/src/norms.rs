@@ -47,7 +47,8 @@ macro_rules! norms {
             @ "If there is no such axis, the order is NaN, or it is infinite, of either sign, and the \
                axis has length 0.";
             [T: Field] Array<T, $more>;
-            /// The norms of order `p` along an axis, as `norm_p`: NumPy's `linalg.norm(a, p, axis)`.
+            /// The norms of order `p` along an axis, as `norm_p`: NumPy's
+            /// `linalg.norm(a, p, axis)`.
             #[doc(alias = "norm")]
             norm_p_axis try_norm_p_axis(&self, axis: usize, p: f64) -> Array<T::Real, $less> {
                 let order = order("norm_p_axis", p)?;
