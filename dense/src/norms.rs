@@ -18,7 +18,7 @@ twins! {
     /// ```
     /// use sparsefuse_dense::Vector;
     ///
-    /// let x = Vector::from_vec(vec![3.0, 0.0, -4.0]);
+    /// let x = Vector::<f64>::from_vec(vec![3.0, 0.0, -4.0]);
     /// let norms = [1.0, 2.0, f64::INFINITY, 0.0].map(|p| x.norm_p(p).get());
     /// assert_eq!(norms.into_iter().collect::<Result<Vec<_>, _>>()?, [7.0, 5.0, 4.0, 2.0]);
     /// assert!((x.norm_p(3.0).get()?.powi(3) - 91.0).abs() < 1e-12);
