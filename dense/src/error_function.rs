@@ -13,7 +13,7 @@ twins! {
     /// ```
     /// use sparsefuse_dense::Vector;
     ///
-    /// let x = Vector::from_vec(vec![0.0, 10.0]);
+    /// let x = Vector::<f64>::from_vec(vec![0.0, 10.0]);
     /// let found = x.erfc().to_vec()?;
     /// assert!(found[0] == 1.0 && (found[1] / 2.088487583762545e-45 - 1.0).abs() < 1e-15);
     /// # Ok::<(), sparsefuse_dense::Error>(())

@@ -31,7 +31,7 @@ twins! {
     }
 
     /// As [`Array::interp`] of a function with a period, of which the points, in any order, may lie
-    /// in any of its periods: NumPy's `interp(x, xs, ys, period=period)`. A sort of the points more.
+    /// in any of its periods: NumPy's `interp(x, xs, ys, period=period)`. Sorts the points.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;

@@ -18,7 +18,7 @@ twins! {
     /// ```
     /// use sparsefuse_dense::Vector;
     ///
-    /// let x = Vector::from_vec(vec![3.0, 0.0, -4.0]);
+    /// let x = Vector::<f64>::from_vec(vec![3.0, 0.0, -4.0]);
     /// let norms = [1.0, 2.0, f64::INFINITY, 0.0].map(|p| x.norm_p(p).get());
     /// assert_eq!(norms.into_iter().collect::<Result<Vec<_>, _>>()?, [7.0, 5.0, 4.0, 2.0]);
     /// assert!((x.norm_p(3.0).get()?.powi(3) - 91.0).abs() < 1e-12);
@@ -47,7 +47,8 @@ macro_rules! norms {
             @ "If there is no such axis, the order is NaN, or it is infinite, of either sign, and the \
                axis has length 0.";
             [T: Field] Array<T, $more>;
-            /// The norms of order `p` along an axis, as `norm_p`: NumPy's `linalg.norm(a, p, axis)`.
+            /// The norms of order `p` along an axis, as `norm_p`: NumPy's
+            /// `linalg.norm(a, p, axis)`.
             #[doc(alias = "norm")]
             norm_p_axis try_norm_p_axis(&self, axis: usize, p: f64) -> Array<T::Real, $less> {
                 let order = order("norm_p_axis", p)?;

@@ -22,7 +22,7 @@ twins! {
     /// ```
     /// use sparsefuse_dense::{FftNorm, Vector};
     ///
-    /// let x = Vector::from_vec(vec![1.0, 2.0, 4.0]);
+    /// let x = Vector::<f64>::from_vec(vec![1.0, 2.0, 4.0]);
     /// let y = x.dct(FftNorm::Ortho);
     /// assert!((y.norm2() - x.norm2()).get()?.abs() < 1e-14);
     /// assert!((y.idct(FftNorm::Ortho) - &x).norm_inf().get()? < 1e-14);

@@ -14,8 +14,9 @@ impl<T: Field> Vector<T> {
     /// ```
     /// use sparsefuse_dense::Vector;
     ///
-    /// let roots = Vector::from_vec(vec![0.0, 1.0, -3.0, 2.0, 0.0]).roots()?.re().sort().to_vec()?;
-    /// assert!(roots.iter().zip([0.0, 1.0, 2.0]).all(|(x, root)| (x - root).abs() < 1e-14));
+    /// let p = Vector::<f64>::from_vec(vec![0.0, 1.0, -3.0, 2.0, 0.0]);
+    /// let distance = p.roots()?.re().sort() - Vector::<f64>::arange(3);
+    /// assert!(distance.norm_inf().get()? < 1e-14);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
     ///
