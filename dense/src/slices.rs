@@ -135,8 +135,8 @@ impl Slice {
         }
     }
 
-    /// The range and the step that the slice is of a dimension of this length. A negative step walks
-    /// the range backwards from its last index.
+    /// The range and the step that the slice is of a dimension of this length. A negative step
+    /// walks the range backwards from its last index.
     ///
     /// ```
     /// use sparsefuse_dense::{IntoSlice, step};

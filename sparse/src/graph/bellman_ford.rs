@@ -12,11 +12,11 @@ use crate::local::rows::Rows;
 use sparsefuse_kernels::Real;
 use sparsefuse_runtime::{Error, try_collect};
 
-/// Shortest paths from some sources, as [`shortest_paths`](super::shortest_paths), where lengths may
-/// be negative: Bellman (On a routing problem, 1958) and Ford, the sources on all threads. `O(n m)`
-/// for each source, of `n` nodes and `m` edges, less where shortest paths have few edges; distances
-/// are summed in double precision. Of paths whose lengths differ by rounding alone, either may be
-/// found.
+/// Shortest paths from some sources, as [`shortest_paths`](super::shortest_paths), where lengths
+/// may be negative: Bellman (On a routing problem, 1958) and Ford, the sources on all threads. `O(n
+/// m)` for each source, of `n` nodes and `m` edges, less where shortest paths have few edges;
+/// distances are summed in double precision. Of paths whose lengths differ by rounding alone,
+/// either may be found.
 ///
 /// ```
 /// use sparsefuse_sparse::Csr;

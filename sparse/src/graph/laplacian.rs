@@ -41,8 +41,8 @@ pub fn laplacian<T: Numeric>(a: &Csr<T>, degree: Degree) -> Result<Csr<T>, Error
     a.try_neg()?.with_diagonal(0, &degrees)
 }
 
-/// The normalized Laplacian `1 - D^(-1/2) A D^(-1/2)` of a graph, with `D` as in [`laplacian`]: 1 on
-/// the diagonal, 0 for a node without edges. As SciPy's `laplacian(a, normed=True)`. NaN where a
+/// The normalized Laplacian `1 - D^(-1/2) A D^(-1/2)` of a graph, with `D` as in [`laplacian`]: 1
+/// on the diagonal, 0 for a node without edges. As SciPy's `laplacian(a, normed=True)`. NaN where a
 /// degree is negative.
 ///
 /// ```

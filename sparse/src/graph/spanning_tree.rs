@@ -10,7 +10,8 @@ use sparsefuse_runtime::Error;
 /// The edges of a minimum spanning tree, or of one of each component, with their values: of edges
 /// that lead both ways those with the least sum of lengths that connect all nodes that the graph
 /// connects. Kruskal (On the shortest spanning subtree of a graph and the traveling salesman
-/// problem, 1956), of equal lengths first the edge that is stored first. `O(m log m)` for `m` edges.
+/// problem, 1956), of equal lengths first the edge that is stored first. `O(m log m)` for `m`
+/// edges.
 ///
 /// As SciPy's `minimum_spanning_tree`, but an edge of length 0 is one of the tree as any other.
 ///

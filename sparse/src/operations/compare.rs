@@ -13,9 +13,10 @@ use sparsefuse_kernels::{Field, Numeric};
 use sparsefuse_runtime::Error;
 
 impl<T: Numeric> Csr<T> {
-    /// Whether another matrix has the same shape and the same elements, whatever entries are stored:
-    /// NumPy's `array_equal`. Reads both once, on all threads, and executes the window; every rank
-    /// must ask. [`Csr::has_structure_of`] says whether the entries are at the same places.
+    /// Whether another matrix has the same shape and the same elements, whatever entries are
+    /// stored: NumPy's `array_equal`. Reads both once, on all threads, and executes the window;
+    /// every rank must ask. [`Csr::has_structure_of`] says whether the entries are at the same
+    /// places.
     ///
     /// ```
     /// use sparsefuse_sparse::Csr;

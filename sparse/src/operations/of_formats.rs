@@ -1,7 +1,8 @@
 //! What the other formats forward to their rows: single elements, diagonals, sums, means, and the
 //! largest and smallest elements.
 //!
-//! Each keeps its row format once it has made it, and the results have the bits of a [`Csr`](crate::Csr)'s.
+//! Each keeps its row format once it has made it, and the results have the bits of a
+//! [`Csr`](crate::Csr)'s.
 
 use super::expect;
 use crate::formats::bsr::Bsr;
@@ -12,8 +13,8 @@ use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::{Field, Numeric};
 use sparsefuse_runtime::Error;
 
-/// Methods of [`Csr`](crate::Csr), for a format: `twins` panic and have a twin `try_`, `results` return the
-/// error.
+/// Methods of [`Csr`](crate::Csr), for a format: `twins` panic and have a twin `try_`, `results`
+/// return the error.
 macro_rules! forward {
     (
         twins $matrix:ident [$bound:ident $(+ $more:ident)*]

@@ -1,5 +1,5 @@
-//! A matrix within another frame: with more or fewer rows and columns, and with elements in the place
-//! of some of its own.
+//! A matrix within another frame: with more or fewer rows and columns, and with elements in the
+//! place of some of its own.
 
 use crate::assembly;
 use crate::formats::csr::Csr;

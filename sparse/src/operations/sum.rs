@@ -126,8 +126,8 @@ impl<T: Numeric> Csr<T> {
         })
     }
 
-    /// Whether something holds for the elements of two matrices at every place where one of them has
-    /// an entry; an element that is not stored is 0. Every rank gets the same answer.
+    /// Whether something holds for the elements of two matrices at every place where one of them
+    /// has an entry; an element that is not stored is 0. Every rank gets the same answer.
     pub(super) fn all_hold(
         &self,
         op: &'static str,

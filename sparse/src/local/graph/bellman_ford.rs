@@ -1,5 +1,5 @@
-//! Shortest paths along edges whose lengths may be negative: Bellman (On a routing problem, 1958) and
-//! Ford (Network flow theory, 1956).
+//! Shortest paths along edges whose lengths may be negative: Bellman (On a routing problem, 1958)
+//! and Ford (Network flow theory, 1956).
 
 use super::NONE;
 use super::dijkstra::Lengths;

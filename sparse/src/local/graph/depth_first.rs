@@ -6,8 +6,8 @@ use sparsefuse_runtime::{Error, reserve, try_collect};
 use std::iter::repeat_n;
 
 /// The nodes that a start reaches, in the order in which the search meets them, and the node from
-/// which each was met, or [`NONE`]. Edges of `reversed` are tried behind those of `edges`. Linear in
-/// nodes and edges.
+/// which each was met, or [`NONE`]. Edges of `reversed` are tried behind those of `edges`. Linear
+/// in nodes and edges.
 pub(crate) fn order(
     edges: Edges<'_>,
     reversed: Option<Edges<'_>>,
