@@ -10,7 +10,7 @@ use super::job::{Awaited, Job};
 use super::requests::{AllReduce, Channels};
 use super::tag::{Kind, Tag};
 use crate::comm::exchange::{Exchange, Item, Places};
-use crate::comm::halo::Links;
+use crate::comm::ghosts::Links;
 use crate::comm::reduce::Pending;
 use crate::comm::{Comm, Message};
 use crate::error::Error;
