@@ -167,7 +167,8 @@ pub enum StopReason {
     IterationLimit,
     /// A number that the method divides by became 0.
     Breakdown(Breakdown),
-    /// p'Ap <= 0: the matrix is not positive definite, as conjugate gradients need.
+    /// p'Ap is 0 or has changed its sign: the matrix is neither positive nor negative definite, as
+    /// conjugate gradients need.
     IndefiniteMatrix,
     /// r'z <= 0: the preconditioner is not positive definite, as conjugate gradients need.
     IndefinitePreconditioner,

@@ -469,8 +469,8 @@ impl Report<'_> {
             }
             StopReason::IndefiniteMatrix => {
                 format!(
-                    "the matrix is not positive definite, as {} needs; try --solver minres if it \
-                     is symmetric, else {other}",
+                    "the matrix is neither positive nor negative definite, as {} needs; try \
+                     --solver minres if it is symmetric, else {other}",
                     solver.name()
                 )
             }

@@ -150,7 +150,7 @@ fn reports_how_a_solve_went() {
         1,
         &[
             "not converged: indefinite matrix",
-            "not positive definite, as cg needs; try --solver minres if it is symmetric",
+            "neither positive nor negative definite, as cg needs; try --solver minres if it is",
         ],
     );
     for (solver, expected) in [

@@ -12,8 +12,9 @@ use std::sync::Arc;
 /// Schedules that are remembered; beyond this, all are forgotten and learnt again.
 const MOST: usize = 4096;
 /// The words of their keys, some for each argument of a task; beyond this as well, since programs
-/// whose shapes change have a new schedule for each window.
-const MOST_WORDS: usize = 1 << 22;
+/// whose shapes change have a new schedule for each window. A schedule takes about 20 times the
+/// bytes of its key, so that all take up to 100 MB.
+const MOST_WORDS: usize = 1 << 19;
 /// How many windows are expected: the one that has followed last, and others before it. The basis
 /// of a method grows by several steps that are alike, and then by others.
 const EXPECTED: usize = 3;

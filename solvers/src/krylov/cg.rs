@@ -10,7 +10,7 @@ use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, State, StoreHandle};
 
 /// Solves A x = b by conjugate gradients with the default [`Options`]; A must be symmetric (or
-/// Hermitian) positive definite.
+/// Hermitian) and positive definite, or negative definite.
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
@@ -33,7 +33,8 @@ pub fn cg<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solution
 }
 
 /// Solves A x = b by preconditioned conjugate gradients; A and the preconditioner must be
-/// symmetric (or Hermitian) positive definite.
+/// symmetric (or Hermitian) positive definite. A may be negative definite: the iterates are those
+/// of -A and -b.
 ///
 /// Hestenes and Stiefel (1952), as Algorithm 9.1 of Saad, *Iterative Methods for Sparse Linear
 /// Systems*, 2nd edition. One product and two (preconditioned: three) inner products an iteration;

@@ -25,7 +25,8 @@ pub fn pipelined_cg<T: Field>(
 }
 
 /// Solves A x = b by preconditioned conjugate gradients whose one reduction travels while the
-/// preconditioner and A are applied; both must be symmetric (or Hermitian) positive definite.
+/// preconditioner and A are applied; both must be symmetric (or Hermitian) positive definite, but A
+/// may be negative definite.
 ///
 /// Ghysels and Vanroose (2014), Algorithm 4. In exact arithmetic the iterates are those of
 /// [`cg()`](crate::cg()); rounding keeps the residual from falling as far, and where the recurrence
@@ -81,7 +82,7 @@ pub(super) async fn iterate<T: Field>(
             None => real(value(&gamma_next).await?).sqrt(),
         };
         stopping.check(x, norm).await?;
-        if real(sigma.get()?) <= 0.0 || real(gamma_next.get()?) <= 0.0 {
+        if stopping.is_indefinite(real(sigma.get()?)) || real(gamma_next.get()?) <= 0.0 {
             doubt(stopping, x, &p, &r).await?;
         }
         let beta = &gamma_next / &gamma;

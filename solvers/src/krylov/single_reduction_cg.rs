@@ -24,7 +24,8 @@ pub fn single_reduction_cg<T: Field>(
 }
 
 /// Solves A x = b by preconditioned conjugate gradients whose inner products are one reduction; A
-/// and the preconditioner must be symmetric (or Hermitian) positive definite.
+/// and the preconditioner must be symmetric (or Hermitian) positive definite; A may be negative
+/// definite.
 ///
 /// Chronopoulos and Gear (1989), preconditioned as in D'Azevedo, Eijkhout and Romine (1993). In
 /// exact arithmetic the iterates are those of [`cg()`](crate::cg()). One product and one reduction
@@ -65,7 +66,7 @@ pub(super) async fn iterate<T: Field>(
         let delta = u.dot(&w);
         let norm = stopping.norm(&r, &gamma_next).await?;
         stopping.check(x, norm).await?;
-        if real(sigma.get()?) <= 0.0 || real(gamma_next.get()?) <= 0.0 {
+        if stopping.is_indefinite(real(sigma.get()?)) || real(gamma_next.get()?) <= 0.0 {
             doubt(stopping, x, &p, &r).await?;
         }
         let beta = &gamma_next / &gamma;
@@ -78,7 +79,7 @@ pub(super) async fn iterate<T: Field>(
     }
 }
 
-/// What to do where p'A p or r'M^-1 r is not positive by recurrence: the operators are asked
+/// What to do where p'A p or r'M^-1 r has the wrong sign by recurrence: the operators are asked
 /// themselves. If they are definite on these vectors, it was rounding, and the method starts again
 /// as long as that helps.
 pub(super) async fn doubt<T: Field>(

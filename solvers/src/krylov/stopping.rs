@@ -49,6 +49,8 @@ pub(super) struct Stopping<'p, 'o, T> {
     last_claimed: Option<f64>,
     /// Whether the last iteration at the limit ended with a claim that was not true.
     ends_anew: bool,
+    /// The first p'A p of all was negative: A must be negative definite.
+    is_negative: Option<bool>,
     /// If a claim reduced the true residual by less than to this part of the last one, the method
     /// stagnates.
     most_left: f64,
@@ -162,6 +164,7 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
             last_true: state.last_true,
             last_claimed: None,
             ends_anew: false,
+            is_negative: None,
             most_left: 0.5,
             history: state.history,
             restarted_at: state.iterations,
@@ -265,18 +268,26 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         Ok(End::Restart(found.vector(self.a, (&self.b, x))?))
     }
 
-    /// Stops where p'A p or r'M^-1 r, which have been computed, is not positive, with the norm of
-    /// the residual. Where that is below the rounding of b, they may have become 0, and x is
-    /// judged.
+    /// Whether this p'A p says that A is neither positive nor negative definite: it is 0, or one
+    /// before it had the other sign.
+    pub(super) fn is_indefinite(&mut self, sigma: f64) -> bool {
+        let is_negative = *self.is_negative.get_or_insert(sigma < 0.0);
+        sigma == 0.0 || (sigma < 0.0) != is_negative
+    }
+
+    /// Stops where p'A p, which has been computed, says that A is indefinite, or r'M^-1 r is not
+    /// positive, with the norm of the residual. Where that is below the rounding of b, they may
+    /// have become 0, and x is judged.
     pub(super) async fn expect_definite(
         &mut self,
         x: &Vector<T>,
         [sigma, gamma]: [&Scalar<T>; 2],
         norm: f64,
     ) -> Result<(), End<T>> {
-        let sigma = expect_positive(sigma, StopReason::IndefiniteMatrix);
-        let both =
-            sigma.and_then(|()| expect_positive(gamma, StopReason::IndefinitePreconditioner));
+        let both = match self.is_indefinite(real(sigma.get()?)) {
+            true => Err(StopReason::IndefiniteMatrix.into()),
+            false => expect_positive(gamma, StopReason::IndefinitePreconditioner),
+        };
         match both {
             Err(End::Stop(_))
                 if norm <= T::Real::EPSILON.to_f64() * self.rhs_norm.max(self.history[0]) =>
