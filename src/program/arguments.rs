@@ -227,7 +227,7 @@ pub(super) struct InfoArguments {
 pub(super) enum Solver {
     /// Chosen by looking at the matrix; the report says what and why
     Auto,
-    /// Conjugate gradients, for symmetric (Hermitian) positive definite matrices
+    /// Conjugate gradients, for symmetric (Hermitian) definite matrices
     Cg,
     /// cg with one reduction an iteration
     SingleReductionCg,

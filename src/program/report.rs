@@ -462,7 +462,7 @@ impl Report<'_> {
                     return Some(format!("try {limit}"));
                 }
                 format!(
-                    "try {limit}; {} needs a symmetric positive definite matrix, see `sparsefuse \
+                    "try {limit}; {} needs a symmetric definite matrix, see `sparsefuse \
                      info`",
                     solver.name()
                 )

@@ -24,7 +24,7 @@ pub(crate) struct State {
     pub(crate) iterations: usize,
     /// The true residual's norm when it was last computed.
     pub(crate) last_true: f64,
-    /// The bits of rho.
+    /// The bits of rho; of conjugate gradients, with the sign of p'A p.
     pub(crate) rho: [u64; 2],
     pub(crate) history: Vec<f64>,
 }

@@ -34,7 +34,7 @@ pub fn cg<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solution
 
 /// Solves A x = b by preconditioned conjugate gradients; A and the preconditioner must be
 /// symmetric (or Hermitian) positive definite. A may be negative definite: the iterates are those
-/// of -A and -b.
+/// of -A and -b; the preconditioner must be positive definite still.
 ///
 /// Hestenes and Stiefel (1952), as Algorithm 9.1 of Saad, *Iterative Methods for Sparse Linear
 /// Systems*, 2nd edition. One product and two (preconditioned: three) inner products an iteration;
@@ -76,7 +76,7 @@ pub(super) async fn iterate<T: Field>(
     r: Vector<T>,
 ) -> Iterations<T> {
     let (rho, [p]) = match stopping.saved() {
-        Some(saved) => saved,
+        Some((rho, others)) => (stopping.with_sign(&rho)?, others),
         None => {
             let z = stopping.precondition(&r)?;
             (r.dot(&z), [z])

@@ -31,8 +31,8 @@ pub fn minres<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solu
 /// it turns out that the residual is not as small. On a singular A with a b outside of its range
 /// it stops at a least-squares solution ([`StopReason::LeastSquares`]), where ‖A r‖ is at most
 /// eps^(3/4) ‖A‖ ‖r‖, as the tridiagonal matrix tells: behind it lies division by what rounding has
-/// left. The true A r must then be at most 16 eps^(1/2) ‖A‖ ‖r‖ and r'A r at most 16 eps ‖A‖ ‖r‖²;
-/// else the method starts again from the true residual, or stagnates where that has not become
+/// left. The true A r must then be at most 16 eps^(1/2) ‖A‖ ‖r‖, r'A r at most 16 eps ‖A‖ ‖r‖² and
+/// ‖A r‖² at most 16 eps^(1/2) ‖r‖ ‖A A r‖; else the method starts again from the true residual, or stagnates where that has not become
 /// smaller by half. Not by `rtol`: where A is regular, an r of its smallest eigenvalues has a small
 /// A r too. If rounding keeps A r from becoming as small, it is seen behind, when ‖A‖ times the
 /// growth of x, which the recurrence tells, exceeds eps^(-1/2) times the first residual, and the
@@ -157,7 +157,9 @@ pub(super) async fn iterate<T: Field>(
         growth.step(&step);
         if lanczos.largest * growth.norm() > most_growth {
             most_growth = 10.0 * lanczos.largest * growth.norm();
-            if let Some(reason) = grown(stopping, x, &mut nearest, &begun, &lanczos).await? {
+            let growth = lanczos.largest * growth.norm();
+            let before = (&mut nearest, &begun);
+            if let Some(reason) = grown(stopping, x, before, &lanczos, growth).await? {
                 return Err(reason.into());
             }
         }
@@ -252,15 +254,19 @@ async fn end<T: Field>(
 
 /// Whether the iterations end where x has grown as it does on a singular matrix, by division by
 /// what rounding has left: where the x of the smallest A r, or without one that which they began
-/// with, has no larger residual and is a least-squares solution, or this one is. With a
-/// preconditioner it must be seen that the residual is not as small as the recurrence has it.
+/// with, has no larger residual and is a least-squares solution, or this one is. `growth` is ‖A‖
+/// times that of x. With a preconditioner it must be seen that the residual is not as small as the
+/// recurrence has it.
 async fn grown<T: Field>(
     stopping: &Stopping<'_, '_, T>,
     x: &mut Vector<T>,
-    nearest: &mut Option<Nearest<T>>,
-    begun: &Begun<T>,
+    (nearest, begun): (&mut Option<Nearest<T>>, &Begun<T>),
     lanczos: &Rotations,
+    growth: f64,
 ) -> Result<Option<StopReason>, Error> {
+    if stopping.has_preconditioner() && nearest.is_none() {
+        return Ok(None);
+    }
     let before = match nearest {
         Some(nearest) => nearest.x.clone(),
         None => begun.x(stopping)?,
@@ -273,6 +279,12 @@ async fn grown<T: Field>(
     };
     let norms = [norm(&r_before).await?, norm(&r).await?];
     let is_better = norms[1] < 0.95 * norms[0];
+    // So much of this residual may be rounding of A x.
+    let noise = ROUNDING * T::Real::EPSILON.to_f64() * growth;
+    if norms[1] + noise < 0.95 * norms[0] {
+        *nearest = None;
+        return Ok(None);
+    }
     if is_preconditioned {
         let is_untrue = |nearest: &Nearest<T>| lanczos.eta.abs() < 0.9 * nearest.eta;
         let nearest = nearest.take_if(|it| is_better || is_untrue(it));
@@ -299,10 +311,11 @@ async fn grown<T: Field>(
 /// How many units of rounding r'A r / (‖A‖ ‖r‖²) may be at a least-squares solution.
 const ROUNDING: f64 = 16.0;
 
-/// Whether a residual is that of a least-squares solution, as far as rounding lets one see: not
-/// only is A r small, but r'A r is as small as its square would be, a few units of rounding, which
-/// it is not where r lies along small eigenvalues of a regular A. Beside the largest entry of A,
-/// or of the tridiagonal matrix: neither exceeds ‖A‖.
+/// Whether a residual is that of a least-squares solution, as far as rounding lets one see: A r is
+/// small because only a small part of r is in the range of A, and not because r lies along small
+/// eigenvalues of a regular A. So r'A r is as small as the square of that part, a few units of
+/// rounding; and where eigenvalues of both signs cancel in it, ‖A r‖² is still not as small beside
+/// ‖r‖ ‖A A r‖. Beside the largest entry of A, or of the tridiagonal matrix: neither exceeds ‖A‖.
 async fn is_least<T: Field>(
     stopping: &Stopping<'_, '_, T>,
     r: &Vector<T>,
@@ -318,7 +331,11 @@ async fn is_least<T: Field>(
     let length = norm_of(&image).await?;
     let quotient = real(quotient.get()?).abs();
     let eps = T::Real::EPSILON.to_f64();
-    Ok(length <= small_gradient::<T>() * largest && quotient <= rounding * eps * largest)
+    if !(length <= small_gradient::<T>() * largest && quotient <= rounding * eps * largest) {
+        return Ok(false);
+    }
+    let of_image = norm_of(&a.apply(&image)?).await?;
+    Ok(length * length <= small_gradient::<T>() * of_image)
 }
 
 /// What rounding may leave of ‖A r‖ / (‖A‖ ‖r‖) at a least-squares solution: eps^(3/4).

@@ -70,7 +70,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Method {
-    /// [`cg()`](crate::cg()): positive definite matrices.
+    /// [`cg()`](crate::cg()): positive (or negative) definite matrices.
     Cg,
     /// [`single_reduction_cg()`](crate::single_reduction_cg()): the same with one reduction.
     SingleReductionCg,
@@ -169,7 +169,7 @@ impl Method {
         Self::ALL.into_iter().find(|method| method.name() == name)
     }
 
-    /// Whether the matrix must be positive definite.
+    /// Whether the matrix must be positive or negative definite.
     #[must_use]
     pub const fn is_for_definite(self) -> bool {
         matches!(self, Self::Cg | Self::SingleReductionCg | Self::PipelinedCg)

@@ -49,7 +49,7 @@ pub(super) struct Stopping<'p, 'o, T> {
     last_claimed: Option<f64>,
     /// Whether the last iteration at the limit ended with a claim that was not true.
     ends_anew: bool,
-    /// The first p'A p of all was negative: A must be negative definite.
+    /// Whether the first p'A p was negative: then A must be negative definite.
     is_negative: Option<bool>,
     /// If a claim reduced the true residual by less than to this part of the last one, the method
     /// stagnates.
@@ -268,11 +268,22 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         Ok(End::Restart(found.vector(self.a, (&self.b, x))?))
     }
 
+    /// rho, which is positive, from a checkpoint, where it has the sign of p'A p.
+    pub(super) fn with_sign(&mut self, rho: &Scalar<T>) -> Result<Scalar<T>, Error> {
+        let rho_signed = rho.get()?;
+        self.is_negative = Some(real(rho_signed) < 0.0);
+        let rho_alone = signed(rho_signed, self.is_negative);
+        Ok(rho.runtime().enter(|| Scalar::new(rho_alone)))
+    }
+
     /// Whether this p'A p says that A is neither positive nor negative definite: it is 0, or one
     /// before it had the other sign.
     pub(super) fn is_indefinite(&mut self, sigma: f64) -> bool {
+        if sigma == 0.0 {
+            return true;
+        }
         let is_negative = *self.is_negative.get_or_insert(sigma < 0.0);
-        sigma == 0.0 || (sigma < 0.0) != is_negative
+        (sigma < 0.0) != is_negative
     }
 
     /// Stops where p'A p, which has been computed, says that A is indefinite, or r'M^-1 r is not
@@ -352,7 +363,7 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
         header.state = State {
             iterations: self.iterations,
             last_true: self.last_true,
-            rho: rho.get()?.to_bits(),
+            rho: signed(rho.get()?, self.is_negative).to_bits(),
             history: self.history.clone(),
         };
         let mut vectors = vec![x, r];
@@ -502,6 +513,14 @@ fn begin<T: Field>(
         b.clone()
     };
     Ok(Start { x, r, saved: None })
+}
+
+/// A number with the other sign where A is negative definite.
+fn signed<T: Field>(number: T, is_negative: Option<bool>) -> T {
+    match is_negative {
+        Some(true) => -number,
+        _ => number,
+    }
 }
 
 /// What a checkpoint of this solve holds.

@@ -4,7 +4,7 @@
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_solvers::{
-    Input, LinearOperator, MatrixFree, Method, Options, StopReason, minres, minres_with,
+    Checkpoint, Input, LinearOperator, MatrixFree, Method, Options, StopReason, minres, minres_with,
 };
 use sparsefuse_sparse::{Csr, Dia, gallery};
 use sparsefuse_testing::everywhere;
@@ -371,5 +371,95 @@ fn minres_finds_least_squares_solutions_of_free_ends() {
         let r = norm(&(&b - &a * &found.x));
         let least = 0.1 * (n as f64).sqrt();
         assert!((r - least).abs() < 1e-6 * norm(&b), "{n}: {r} {least}");
+    }
+}
+
+/// A symmetric matrix [0 B; B' 0] with B upper bidiagonal, behind some numbers on the diagonal.
+fn saddle(first: &[f64], diagonal: &[f64], above: f64) -> Csr<f64> {
+    let (k, n) = (first.len(), diagonal.len());
+    dense(k + 2 * n, |i, j| {
+        let (i, j) = (i.min(j), i.max(j));
+        match (i < k, i + n == j, i + n + 1 == j) {
+            (true, ..) => first[i] * f64::from(i == j),
+            (_, true, _) => diagonal[i - k],
+            (_, _, true) if i + 1 < k + n => above,
+            _ => 0.0,
+        }
+    })
+}
+
+/// Eigenvalues of both signs cancel in r'A r.
+#[test]
+fn minres_claims_no_least_squares_solution_of_a_regular_indefinite_matrix() {
+    let sines = |n: usize| (1..=n).map(|i| (i as f64).sin());
+    for scale in [1e-8, 3e-9, 1e-9] {
+        let a = saddle(&[1.0, 2.0], &[scale; 10], 0.5 * scale);
+        let b = [1.0, 1.0].into_iter().chain(sines(10)).chain([0.0; 10]);
+        let found = minres(&a, &Vector::from_vec(b.collect())).unwrap();
+        assert_eq!(found.reason, StopReason::Converged, "{scale}");
+    }
+    let diagonal: Vec<f64> = (0..12)
+        .map(|i| 10f64.powf(-9.0 * f64::from(i) / 11.0))
+        .collect();
+    let a = saddle(&[], &diagonal, 0.0);
+    let b = sines(12).chain([0.0; 12]).collect();
+    let options = Options {
+        max_iter: Some(300),
+        ..Options::default()
+    };
+    let found = minres_with(&a, &Vector::from_vec(b), options).unwrap();
+    assert_ne!(found.reason, StopReason::LeastSquares);
+}
+
+/// The iterates of -A and -b are those of A and b, and so are those after a checkpoint; the sign
+/// stays as it was.
+#[test]
+fn conjugate_gradients_of_negative_definite_matrices() {
+    let a = gallery::poisson2d::<f64>(12).unwrap();
+    let b = Vector::<f64>::random_normal([144], 5);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("checkpoint");
+    let (minus_a, minus_b) = (-&a, -&b);
+    for method in [Method::Cg, Method::SingleReductionCg, Method::PipelinedCg] {
+        let positive = method.solve(&a, &b, Options::default()).unwrap();
+        let negative = method
+            .solve(&minus_a, &minus_b, Options::default())
+            .unwrap();
+        assert_eq!(negative.reason, StopReason::Converged, "{method}");
+        assert_eq!(
+            negative.x.to_vec().unwrap(),
+            positive.x.to_vec().unwrap(),
+            "{method}"
+        );
+    }
+    let some = Options {
+        max_iter: Some(9),
+        checkpoint: Some(Checkpoint {
+            file: &file,
+            every: 9,
+        }),
+        ..Options::default()
+    };
+    let whole = Method::Cg.solve(&minus_a, &b, Options::default()).unwrap();
+    let begun = Method::Cg.solve(&minus_a, &b, some).unwrap();
+    assert_eq!(begun.reason, StopReason::IterationLimit);
+    let others = Options {
+        restart: Some(&file),
+        ..Options::default()
+    };
+    let ended = Method::Cg.solve(&minus_a, &b, others).unwrap();
+    assert_eq!(ended.reason, StopReason::Converged);
+    assert_eq!(ended.history, whole.history);
+    assert_eq!(ended.x.to_vec().unwrap(), whole.x.to_vec().unwrap());
+
+    // p'A p is negative first.
+    let indefinite = dense(3, |i, j| if i == j { [1.0, 2.0, -9.0][i] } else { 0.0 });
+    for method in [Method::Cg, Method::SingleReductionCg, Method::PipelinedCg] {
+        let found = method.solve(&indefinite, &Vector::ones([3]), Options::default());
+        assert_eq!(
+            found.unwrap().reason,
+            StopReason::IndefiniteMatrix,
+            "{method}"
+        );
     }
 }
