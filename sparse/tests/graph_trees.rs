@@ -1,8 +1,6 @@
 //! Spanning trees, Laplacians, depth-first orders and negative lengths: what SciPy's `csgraph`
 //! finds, random graphs against plain searches, and what is refused.
 
-#![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
-
 use proptest::collection::vec;
 use proptest::prelude::*;
 use sparsefuse_runtime::Error;

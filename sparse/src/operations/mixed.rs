@@ -11,7 +11,6 @@ use crate::formats::csr::Csr;
 use crate::formats::dia::Dia;
 use sparsefuse_dense::Array;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::Error;
 use std::ops::{Add, Mul, Sub};
 
 /// One operator of two operands, owned or borrowed, and how it is computed of both borrowed.
@@ -20,10 +19,14 @@ macro_rules! operator {
         $trait:ident $method:ident: $left:ty, $right:ty => $output:ty,
         |$a:ident, $b:ident| $compute:expr
     ) => {
-        operator!(@impl $trait $method: $left, $left, $right, $right => $output, |$a, $b| $compute);
-        operator!(@impl $trait $method: $left, $left, &$right, $right => $output, |$a, $b| $compute);
-        operator!(@impl $trait $method: &$left, $left, $right, $right => $output, |$a, $b| $compute);
-        operator!(@impl $trait $method: &$left, $left, &$right, $right => $output, |$a, $b| $compute);
+        operator!(@impl $trait $method: $left, $left, $right, $right => $output,
+            |$a, $b| $compute);
+        operator!(@impl $trait $method: $left, $left, &$right, $right => $output,
+            |$a, $b| $compute);
+        operator!(@impl $trait $method: &$left, $left, $right, $right => $output,
+            |$a, $b| $compute);
+        operator!(@impl $trait $method: &$left, $left, &$right, $right => $output,
+            |$a, $b| $compute);
     };
     (
         @impl $trait:ident $method:ident:
@@ -40,8 +43,7 @@ macro_rules! operator {
             #[track_caller]
             fn $method(self, right: $right) -> $output {
                 let ($a, $b): (&$borrowed_left, &$borrowed_right) = (&self, &right);
-                let computed = (|| -> Result<$output, Error> { $compute })();
-                expect(computed)
+                expect($compute)
             }
         }
     };
@@ -53,8 +55,10 @@ macro_rules! formats {
         operator!(Mul mul: $left<T>, $right<T> => Csr<T>, |a, b| a.try_matmul(b));
     )*)*};
     (sums: $($left:ident + $($right:ident)*;)*) => {$($(
-        operator!(Add add: $left<T>, $right<T> => Csr<T>, |a, b| a.to_csr()?.try_add(&b.to_csr()?));
-        operator!(Sub sub: $left<T>, $right<T> => Csr<T>, |a, b| a.to_csr()?.try_sub(&b.to_csr()?));
+        operator!(Add add: $left<T>, $right<T> => Csr<T>,
+            |a, b| a.to_csr().and_then(|a| a.try_add(&b.to_csr()?)));
+        operator!(Sub sub: $left<T>, $right<T> => Csr<T>,
+            |a, b| a.to_csr().and_then(|a| a.try_sub(&b.to_csr()?)));
     )*)*};
 }
 
@@ -79,10 +83,14 @@ formats! {
 /// What a format and a dense matrix make of each other.
 macro_rules! dense {
     ($($matrix:ident)*) => {$(
-        operator!(Add add: $matrix<T>, Array<T, 2> => Array<T, 2>, |a, x| a.to_dense()?.try_add(x));
-        operator!(Sub sub: $matrix<T>, Array<T, 2> => Array<T, 2>, |a, x| a.to_dense()?.try_sub(x));
-        operator!(Add add: Array<T, 2>, $matrix<T> => Array<T, 2>, |x, a| x.try_add(&a.to_dense()?));
-        operator!(Sub sub: Array<T, 2>, $matrix<T> => Array<T, 2>, |x, a| x.try_sub(&a.to_dense()?));
+        operator!(Add add: $matrix<T>, Array<T, 2> => Array<T, 2>,
+            |a, x| a.to_dense().and_then(|a| a.try_add(x)));
+        operator!(Sub sub: $matrix<T>, Array<T, 2> => Array<T, 2>,
+            |a, x| a.to_dense().and_then(|a| a.try_sub(x)));
+        operator!(Add add: Array<T, 2>, $matrix<T> => Array<T, 2>,
+            |x, a| a.to_dense().and_then(|a| x.try_add(&a)));
+        operator!(Sub sub: Array<T, 2>, $matrix<T> => Array<T, 2>,
+            |x, a| a.to_dense().and_then(|a| x.try_sub(&a)));
     )*};
 }
 

@@ -91,7 +91,7 @@ fn taken(slice: Slice, len: usize) -> Result<Taken, Error> {
     Ok(match step {
         1 if range == (0..len) => Taken::All,
         1 => Taken::Range(range),
-        1.. => Taken::List(try_collect(range.step_by(skipped))?),
+        2.. => Taken::List(try_collect(range.step_by(skipped))?),
         _ => Taken::List(try_collect(range.rev().step_by(skipped))?),
     })
 }

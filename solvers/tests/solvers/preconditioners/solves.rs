@@ -101,14 +101,14 @@ fn sparse_right_sides() {
 
 #[test]
 fn transposed_systems() {
-    check_transposes::<f64>(|a| splu(a), || matrix());
-    check_transposes::<Complex<f64>>(|a| splu(a), || matrix());
+    check_transposes::<f64>(splu, matrix);
+    check_transposes::<Complex<f64>>(splu, matrix);
     // Hermitian and not real.
     let hermitian = || {
         let a = matrix::<Complex<f64>>()?;
         Ok(&(&a.adjoint()? * &a) + &Csr::identity(N)?)
     };
-    check_transposes(|a| spcholesky(a), hermitian);
+    check_transposes(spcholesky, hermitian);
 }
 
 #[test]
