@@ -89,6 +89,7 @@ mod diagonals;
 mod factors;
 #[cfg(feature = "fft")]
 mod fourier;
+mod inner_products;
 #[cfg(feature = "linalg")]
 mod linalg;
 mod matmul;

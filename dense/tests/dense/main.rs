@@ -10,6 +10,7 @@ mod failures;
 mod functions;
 mod fusion;
 mod gathers;
+mod inner_products;
 mod join;
 mod made;
 mod map;
