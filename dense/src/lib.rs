@@ -93,6 +93,7 @@ mod diagonals;
 mod factors;
 #[cfg(feature = "fft")]
 mod fourier;
+mod inner_products;
 mod integrals;
 #[cfg(feature = "linalg")]
 mod linalg;

@@ -14,6 +14,7 @@ mod functions_of_two;
 mod fusion;
 mod gathers;
 mod histograms;
+mod inner_products;
 mod join;
 mod made;
 mod map;

@@ -56,9 +56,12 @@ pub(super) fn start<T: Field>(
 
 /// Takes away what a vector has of an orthonormal basis, by classical Gram-Schmidt: each pass is
 /// one reduction, of all inner products and the norm, and there are two, unless the second takes
-/// away much again. The norm after a pass follows from that before it by Pythagoras.
+/// away much again. The first may be against the vectors from `near` on alone, where theory says
+/// that there is nothing else but rounding. The norm after a pass follows from that before it by
+/// Pythagoras.
 pub(super) fn orthogonalise<T: Field>(
     basis: &[Vector<T>],
+    near: usize,
     w: Vector<T>,
     mass: Option<&dyn LinearOperator<T>>,
 ) -> Result<Orthogonal<T>, Error> {
@@ -67,23 +70,25 @@ pub(super) fn orthogonalise<T: Field>(
     let mut all = vec![Complex::ZERO; basis.len()];
     let mut norm_before = 0.0;
     for pass in 0..MOST_PASSES {
+        let first = if pass == 0 { near } else { 0 };
+        let against = &basis[first..];
         let (products, squares) = match mass {
             None => {
-                let products = Products::of(basis, from_ref(&rest));
+                let products = Products::of(against, from_ref(&rest))?;
                 let squares = rest.sum_of_squares();
                 (products.read()?, squares.get()?.to_f64())
             }
             Some(mass) => {
                 let image = mass.apply(&rest)?;
-                let products = Products::of(basis, from_ref(&image));
+                let products = Products::of(against, from_ref(&image))?;
                 let square = rest.dot(&image);
                 (products.read()?, square_of_length(&square)?)
             }
         };
         let products = &products[0];
         let left = squares - products.iter().map(|h| h.norm_sqr()).sum::<f64>();
-        rest = without(&rest, basis, products);
-        for (all, product) in all.iter_mut().zip(products) {
+        rest = without(&rest, against, products);
+        for (all, product) in all[first..].iter_mut().zip(products) {
             *all += product;
         }
         if pass == 0 {
@@ -118,7 +123,7 @@ pub(super) fn new_direction<T: Field>(
     directions: &mut u64,
 ) -> Result<Vector<T>, Error> {
     loop {
-        let direction = orthogonalise(basis, random(basis, directions), None)?;
+        let direction = orthogonalise(basis, 0, random(basis, directions), None)?;
         if direction.norm > 0.0 {
             return Ok(direction.rest * T::from_f64(1.0 / direction.norm));
         }
@@ -142,7 +147,7 @@ pub(super) fn new_direction_in<T: Field>(
             true => operator.apply(&random)?,
             false => random,
         };
-        let direction = orthogonalise(basis, vector, Some(inner.mass))?;
+        let direction = orthogonalise(basis, 0, vector, Some(inner.mass))?;
         if direction.norm > rounding * direction.norm_before {
             return Ok(Some(direction.rest * T::from_f64(1.0 / direction.norm)));
         }

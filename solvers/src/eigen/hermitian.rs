@@ -7,6 +7,7 @@
 use super::tridiagonal;
 use crate::krylov::scalars::size;
 use num_complex::Complex;
+use sparsefuse_kernels::Field;
 
 /// The coefficients of a vector in a small basis.
 pub(super) type Coefficients = Vec<Complex<f64>>;
@@ -74,23 +75,30 @@ impl Hermitian {
         }
     }
 
-    /// The product with a vector.
-    pub(super) fn times(&self, x: &[Complex<f64>]) -> Coefficients {
-        let rows = self.elements.chunks_exact(self.n.max(1));
-        rows.map(|row| row.iter().zip(x).map(|(a, x)| a * x).sum())
-            .collect()
-    }
-
     /// What the matrix is on the space of some vectors: x' A y of all pairs.
     pub(super) fn projected(&self, basis: &[Coefficients]) -> Self {
+        match (self.real(), real_of(basis)) {
+            (Some(a), Some(basis)) => self.projected_by(&a, &basis),
+            _ => self.projected_by(&self.elements, basis),
+        }
+    }
+
+    fn projected_by<S: Field>(&self, a: &[S], basis: &[Vec<S>]) -> Self {
         let mut projected = Self::zeros(basis.len());
         for (column, y) in basis.iter().enumerate() {
-            let image = self.times(y);
+            let image = times(a, y);
             for (row, x) in basis.iter().enumerate().take(column + 1) {
-                projected.set(row, column, inner(x, &image));
+                let (re, im) = inner(x, &image).parts();
+                projected.set(row, column, Complex::new(re, im));
             }
         }
         projected
+    }
+
+    /// The elements, where all are real.
+    fn real(&self) -> Option<Vec<f64>> {
+        let real = |a: &Complex<f64>| (a.im == 0.0).then_some(a.re);
+        self.elements.iter().map(real).collect()
     }
 
     /// All eigenvalues and vectors. Of larger real matrices, by reduction to tridiagonal form,
@@ -177,30 +185,75 @@ pub(super) fn orthonormalise(
     candidates: &[Coefficients],
     least: f64,
 ) -> Vec<Coefficients> {
-    let mut basis: Vec<(Coefficients, Coefficients)> =
-        start.iter().map(|x| (x.clone(), gram.times(x))).collect();
+    match (gram.real(), real_of(start), real_of(candidates)) {
+        (Some(gram), Some(start), Some(candidates)) => {
+            let basis = orthonormal(&gram, start, &candidates, least);
+            let complex = |x: Vec<f64>| x.into_iter().map(Complex::from).collect();
+            basis.into_iter().map(complex).collect()
+        }
+        _ => orthonormal(&gram.elements, start.to_vec(), candidates, least),
+    }
+}
+
+/// [`orthonormalise`], in real numbers where all are.
+fn orthonormal<S: Field>(
+    gram: &[S],
+    start: Vec<Vec<S>>,
+    candidates: &[Vec<S>],
+    least: f64,
+) -> Vec<Vec<S>> {
+    let n_start = start.len();
+    let with_image = |x: Vec<S>| {
+        let image = times(gram, &x);
+        (x, image)
+    };
+    let mut basis: Vec<(Vec<S>, Vec<S>)> = start.into_iter().map(with_image).collect();
     for candidate in candidates {
-        let before = inner(candidate, &gram.times(candidate)).re;
+        let (before, _) = inner(candidate, &times(gram, candidate)).parts();
         let mut x = candidate.clone();
         // Twice is enough (Parlett, *The Symmetric Eigenvalue Problem*, section 6.9).
         for _ in 0..2 {
             for (other, image) in &basis {
                 let along = inner(image, &x);
                 for (x, other) in x.iter_mut().zip(other) {
-                    *x -= other * along;
+                    *x = *x - *other * along;
                 }
             }
         }
-        let left = inner(&x, &gram.times(&x)).re;
+        let mut image = times(gram, &x);
+        let (left, _) = inner(&x, &image).parts();
         if left > least * before {
-            let length = left.sqrt();
-            x.iter_mut().for_each(|x| *x /= length);
-            let image = gram.times(&x);
+            let length = S::from_f64(left.sqrt());
+            for x in x.iter_mut().chain(&mut image) {
+                *x = *x / length;
+            }
             basis.push((x, image));
         }
     }
-    basis.drain(..start.len());
-    basis.into_iter().map(|(x, _)| x).collect()
+    let found = basis.drain(n_start..);
+    found.map(|(x, _)| x).collect()
+}
+
+/// Some vectors, where all of their elements are real.
+fn real_of(vectors: &[Coefficients]) -> Option<Vec<Vec<f64>>> {
+    let real = |x: &Complex<f64>| (x.im == 0.0).then_some(x.re);
+    let vectors = vectors.iter().map(|x| x.iter().map(real).collect());
+    vectors.collect()
+}
+
+/// The product of a Hermitian matrix, row by row, with a vector.
+fn times<S: Field>(a: &[S], x: &[S]) -> Vec<S> {
+    let mut product = vec![S::ZERO; x.len()];
+    // Row by row, which are the columns, since each sum of a row would wait for its last term.
+    for (row, &x) in a.chunks_exact(x.len().max(1)).zip(x) {
+        if x == S::ZERO {
+            continue;
+        }
+        for (sum, a) in product.iter_mut().zip(row) {
+            *sum = *sum + a.conjugate() * x;
+        }
+    }
+    product
 }
 
 /// The vector of length `n` with a 1 at one place.
@@ -221,9 +274,20 @@ pub(super) fn combination(basis: &[Coefficients], coefficients: &[Complex<f64>])
     sum
 }
 
-/// x'y.
-pub(super) fn inner(x: &[Complex<f64>], y: &[Complex<f64>]) -> Complex<f64> {
-    x.iter().zip(y).map(|(x, y)| x.conj() * y).sum()
+/// x'y, in four sums: one would wait for each term.
+pub(super) fn inner<S: Field>(x: &[S], y: &[S]) -> S {
+    const LANES: usize = 4;
+    let (wide_x, rest_x) = x.as_chunks::<LANES>();
+    let (wide_y, rest_y) = y.as_chunks::<LANES>();
+    let mut sums = [S::ZERO; LANES];
+    for (x, y) in wide_x.iter().zip(wide_y) {
+        for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
+            *sum = *sum + x.conjugate() * *y;
+        }
+    }
+    let rest = rest_x.iter().zip(rest_y);
+    let rest = rest.fold(S::ZERO, |sum, (x, y)| sum + x.conjugate() * *y);
+    (sums[0] + sums[2]) + (sums[1] + sums[3]) + rest
 }
 
 #[cfg(test)]
@@ -254,7 +318,7 @@ mod tests {
                 assert!((found - expected).abs() < 1e-13 * n as f64, "{n}");
             }
             for (i, (value, x)) in pairs.values.iter().zip(&pairs.vectors).enumerate() {
-                for (y, x) in a.times(x).iter().zip(x) {
+                for (y, x) in times(&a.elements, x).iter().zip(x) {
                     assert!(size(y - x * value) < 1e-13 * n as f64, "{n}");
                 }
                 for (j, y) in pairs.vectors.iter().enumerate() {
@@ -308,7 +372,7 @@ mod tests {
                 assert!((found - expected).abs() <= 1e-13 * largest, "{}", a.n);
             }
             for (i, (value, x)) in pairs.values.iter().zip(&pairs.vectors).enumerate() {
-                for (y, x) in a.times(x).iter().zip(x) {
+                for (y, x) in times(&a.elements, x).iter().zip(x) {
                     assert!((y - x * value).re.abs() <= 1e-13 * largest, "{}", a.n);
                 }
                 for (j, y) in pairs.vectors.iter().enumerate() {
@@ -343,6 +407,34 @@ mod tests {
         assert_eq!(values[1], 1.0);
     }
 
+    /// What is real takes another way than what is not, to the same numbers.
+    #[test]
+    fn bases_of_real_matrices() {
+        let n = 30;
+        let mut gram = Hermitian::zeros(n);
+        let part = |k: usize| random::uniform(5, k as u64) - 0.5;
+        for row in 0..n {
+            for column in row..n {
+                let own = if row == column { n as f64 } else { 0.0 };
+                gram.set(row, column, (own + part(row * n + column)).into());
+            }
+        }
+        let candidates: Vec<_> = (0..n).map(|i| unit(n, i)).collect();
+        let turned = |x: &Coefficients| x.iter().map(|x| x * Complex::I).collect();
+        let imaginary: Vec<Coefficients> = candidates.iter().map(turned).collect();
+        let basis = orthonormalise(&gram, &[], &candidates, 1e-12);
+        let other = orthonormalise(&gram, &[], &imaginary, 1e-12);
+        assert_eq!((basis.len(), other.len()), (n, n));
+        for (x, y) in basis.iter().zip(&other) {
+            let product = inner(x, &times(&gram.elements, y));
+            assert!(size(product - Complex::I) < 1e-14);
+        }
+        let projected = gram.projected(&basis);
+        for (row, column) in (0..n).flat_map(|row| (0..n).map(move |column| (row, column))) {
+            assert!(size(projected.at(row, column) - f64::from(row == column)) < 1e-14);
+        }
+    }
+
     #[test]
     fn bases_without_what_depends_on_them() {
         // B'B of 6 vectors in a space of 4.
@@ -368,12 +460,12 @@ mod tests {
         let basis = [first, rest].concat();
         for (i, x) in basis.iter().enumerate() {
             for (j, y) in basis.iter().enumerate() {
-                let product = inner(x, &gram.times(y));
+                let product = inner(x, &times(&gram.elements, y));
                 assert!(size(product - f64::from(i == j)) < 1e-12);
             }
         }
         let coefficients = [Complex::new(0.5, 0.0), Complex::new(0.0, -1.0)];
         let sum = combination(&basis[..2], &coefficients);
-        assert!(size(inner(&basis[1], &gram.times(&sum)) - coefficients[1]) < 1e-12);
+        assert!(size(inner(&basis[1], &times(&gram.elements, &sum)) - coefficients[1]) < 1e-12);
     }
 }

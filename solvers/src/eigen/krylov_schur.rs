@@ -150,7 +150,7 @@ impl<'a, T: Field> Space<'a, T> {
             self.basis.push(self.next.clone());
             let product = self.a.apply(&self.next)?;
             self.products += 1;
-            let image = orthogonalise(&self.basis, product, None)?;
+            let image = orthogonalise(&self.basis, 0, product, None)?;
             let is_finite = image.products.iter().all(|h| h.is_finite());
             if !(is_finite && (image.norm_before + image.norm).is_finite()) {
                 self.basis.pop();

@@ -201,8 +201,12 @@ impl<'a, T: Field> Lanczos<'a, T> {
             self.basis.push(self.next.clone());
             let product = self.a.apply(&self.next)?;
             self.products += 1;
+            // Behind the couplings of a restart T has three diagonals: in exact arithmetic an image
+            // has nothing of the other vectors.
+            let near = if j == before { 0 } else { j - 1 };
             let image = orthogonalise(
                 &self.basis,
+                near,
                 product,
                 self.inner.map(|inner| inner.mass as _),
             )?;

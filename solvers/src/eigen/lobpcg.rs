@@ -17,7 +17,7 @@
 //! wanted first.
 
 use super::block::{
-    Products, check_tolerance, images, norms, residuals, sums_of_multiples, without,
+    Products, all_without, check_tolerance, images, norms, residuals, sums_of_multiples,
 };
 use super::hermitian::{Coefficients, combination, orthonormalise, unit};
 use super::{Eigen, check_hermitian, scale};
@@ -384,8 +384,8 @@ impl<'a, 'o, T: Field> Search<'a, 'o, T> {
             None => (self.x.clone(), 0..k),
         };
         let m = basis.len();
-        let gram = Products::of_hermitian(&basis.x, basis.bx());
-        let projected = Products::of_hermitian(&basis.x, &basis.ax);
+        let gram = Products::of_hermitian(&basis.x, basis.bx())?;
+        let projected = Products::of_hermitian(&basis.x, &basis.ax)?;
         let sizes = norms(&[&basis.x[new.clone()], &basis.ax[new.clone()]].concat())?;
         let (gram, projected) = (gram.read_hermitian()?, projected.read_hermitian()?);
         if !gram.is_finite() || !projected.is_finite() {
@@ -454,28 +454,18 @@ fn orthonormal<T: Field>(
     other_images: &[Vector<T>],
     mass: Option<&dyn LinearOperator<T>>,
 ) -> Result<Vec<Vector<T>>, Error> {
-    let along = Products::of(other_images, vectors).read()?;
-    let vectors = all_without(vectors, others, &along);
+    let along = Products::of(other_images, vectors)?.read()?;
+    let vectors = all_without(vectors, others, &along)?;
     let images = mass_images(mass, &vectors)?;
-    let along = Products::of(other_images, &vectors);
-    let gram = Products::of_hermitian(&vectors, &images);
+    let along = Products::of(other_images, &vectors)?;
+    let gram = Products::of_hermitian(&vectors, &images)?;
     let (along, mut gram) = (along.read()?, gram.read_hermitian()?);
     gram.subtract_gram(&along);
     let n = vectors.len();
     let units: Vec<_> = (0..n).map(|i| unit(n, i)).collect();
     let coefficients = orthonormalise(&gram, &[], &units, least::<T>());
-    let vectors = all_without(&vectors, others, &along);
+    let vectors = all_without(&vectors, others, &along)?;
     sums_of_multiples(&vectors, &coefficients)
-}
-
-/// Each vector without its multiples of others.
-fn all_without<T: Field>(
-    vectors: &[Vector<T>],
-    others: &[Vector<T>],
-    along: &[Coefficients],
-) -> Vec<Vector<T>> {
-    let pairs = vectors.iter().zip(along);
-    pairs.map(|(x, along)| without(x, others, along)).collect()
 }
 
 /// B x of each.

@@ -110,6 +110,11 @@ impl Matrix {
         rows: Range<usize>,
         reflection: &Reflection,
     ) {
+        match reflection.v[..] {
+            [a, b] => return self.reflect_few(first, rows, reflection, [a, b]),
+            [a, b, c] => return self.reflect_few(first, rows, reflection, [a, b, c]),
+            _ => {}
+        }
         let len = reflection.v.len();
         let mut rows = rows;
         // Several rows side by side, since each sum waits for its last term.
@@ -127,6 +132,33 @@ impl Matrix {
         for row in rows {
             let start = row * self.n + first;
             reflection.reflect([&mut self.elements[start..start + len]]);
+        }
+    }
+}
+
+impl Matrix {
+    /// As [`Matrix::reflect_columns`], for the few columns that a sweep changes at a time.
+    #[inline(always)]
+    fn reflect_few<const N: usize>(
+        &mut self,
+        first: usize,
+        rows: Range<usize>,
+        reflection: &Reflection,
+        v: [Complex<f64>; N],
+    ) {
+        let (tau, is_real) = (reflection.tau, reflection.is_real);
+        let rows = &mut self.elements[rows.start * self.n..rows.end * self.n];
+        for row in rows.chunks_exact_mut(self.n) {
+            let row = &mut row[first..first + N];
+            let mut along = Complex::<f64>::ZERO;
+            match is_real {
+                true => (0..N).for_each(|k| along += row[k] * v[k].re),
+                false => (0..N).for_each(|k| along += row[k] * v[k]),
+            }
+            match is_real {
+                true => (0..N).for_each(|k| row[k] -= along * v[k].re * tau),
+                false => (0..N).for_each(|k| row[k] -= along * v[k].conj() * tau),
+            }
         }
     }
 }

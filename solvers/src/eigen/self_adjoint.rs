@@ -129,8 +129,8 @@ impl<T> fmt::Debug for EigshOptions<'_, T> {
 /// # Ok::<(), sparsefuse_runtime::Error>(())
 /// ```
 ///
-/// A step costs a product, and two passes over the basis, each with one reduction; a third where
-/// rounding asks for it. A restart costs a pass that reads `ncv` vectors and writes `k` and some
+/// A step costs a product, a pass over two vectors and one over the basis, each with one reduction;
+/// one more where rounding asks for it. A restart costs a pass that reads `ncv` vectors and writes `k` and some
 /// more. It holds `ncv` + 1 vectors, and while it restarts those of the smaller basis too. With a
 /// mass matrix B a step also costs a solve with its sparse LU factors, which every rank holds, and
 /// two or three products with B.
@@ -394,7 +394,7 @@ fn finish<T: Field>(
     let mut pairs: Vec<(f64, Vector<T>)> = values.zip(found.vectors).collect();
     pairs.sort_by(|(x, _), (y, _)| x.total_cmp(y));
     let (values, vectors): (Vec<f64>, Vec<Vector<T>>) = pairs.into_iter().unzip();
-    let gram = Products::of_hermitian(&vectors, &mass_images(&vectors)?).read_hermitian()?;
+    let gram = Products::of_hermitian(&vectors, &mass_images(&vectors)?)?.read_hermitian()?;
     let units: Vec<_> = (0..vectors.len()).map(|i| unit(vectors.len(), i)).collect();
     let vectors = sums_of_multiples(&vectors, &orthonormalise(&gram, &[], &units, 0.0))?;
     let left = residuals(&values, &images(a, &vectors)?, &mass_images(&vectors)?);

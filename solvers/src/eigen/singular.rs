@@ -207,7 +207,7 @@ impl<T: Field> Gram<'_, T> {
             let (rest, norm, mut column) = match far.is_empty() {
                 true => (images[i].clone(), lengths[i], Vec::new()),
                 false => {
-                    let found = orthogonalise(&far, images[i].clone(), None)?;
+                    let found = orthogonalise(&far, 0, images[i].clone(), None)?;
                     (found.rest, found.norm, found.products)
                 }
             };
@@ -241,7 +241,7 @@ fn orthogonal<T: Field>(like: &Vector<T>, others: &[Vector<T>]) -> Result<Vector
     let mut x: Vector<T> = like.runtime().enter(random);
     // Twice, since the first pass leaves the rounding of what it takes away.
     for _ in 0..2 {
-        if let [coefficients] = &Products::of(others, std::slice::from_ref(&x)).read()?[..] {
+        if let [coefficients] = &Products::of(others, std::slice::from_ref(&x))?.read()?[..] {
             x = without(&x, others, coefficients);
         }
     }

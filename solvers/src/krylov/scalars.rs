@@ -21,7 +21,7 @@ pub(crate) fn read_all<T: Field>(scalars: &Scalars<T>) -> Result<Vec<Complex<f64
 }
 
 /// An element as a number of the host.
-fn number<T: Field>(element: T) -> Complex<f64> {
+pub(crate) fn number<T: Field>(element: T) -> Complex<f64> {
     let (re, im) = element.parts();
     Complex::new(re, im)
 }
