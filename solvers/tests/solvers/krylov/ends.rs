@@ -417,8 +417,7 @@ fn minres_claims_no_least_squares_solution_of_a_regular_indefinite_matrix() {
 fn conjugate_gradients_of_negative_definite_matrices() {
     let a = gallery::poisson2d::<f64>(12).unwrap();
     let b = Vector::<f64>::random_normal([144], 5);
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("checkpoint");
+    let file = std::env::temp_dir().join(format!("sparsefuse-negative-{}", std::process::id()));
     let (minus_a, minus_b) = (-&a, -&b);
     for method in [Method::Cg, Method::SingleReductionCg, Method::PipelinedCg] {
         let positive = method.solve(&a, &b, Options::default()).unwrap();
@@ -451,6 +450,7 @@ fn conjugate_gradients_of_negative_definite_matrices() {
     assert_eq!(ended.reason, StopReason::Converged);
     assert_eq!(ended.history, whole.history);
     assert_eq!(ended.x.to_vec().unwrap(), whole.x.to_vec().unwrap());
+    std::fs::remove_file(&file).unwrap();
 
     // p'A p is negative first.
     let indefinite = dense(3, |i, j| if i == j { [1.0, 2.0, -9.0][i] } else { 0.0 });
