@@ -6,7 +6,7 @@ use crate::quantiles::{check_any, check_part};
 use crate::twins::twins;
 use crate::views::check_axes;
 use sparsefuse_kernels::{Element, Numeric};
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, try_collect};
 
 twins! {
     @ "If there is no such axis, it has length 0, or a part does not lie between 0 and 1.";
@@ -35,24 +35,25 @@ twins! {
         check_any(OP, n)?;
         parts.iter().try_for_each(|&part| check_part(OP, part))?;
         let places = parts.iter().map(|part| part * (n - 1) as f64);
-        let low: Vec<i64> = places.clone().map(|place| place as i64).collect();
-        let high = low.iter().map(|&low| (low + 1).min(n as i64 - 1)).collect();
-        let rests: Vec<f64> = places.map(|place| place - place.floor()).collect();
+        let low: Vec<i64> = try_collect(places.clone().map(|place| place as i64))?;
+        let high = try_collect(low.iter().map(|&low| (low + 1).min(n as i64 - 1)))?;
+        let rests: Vec<f64> = try_collect(places.map(|place| place - place.floor()))?;
         // From the nearer of both, as NumPy.
-        let is_near = rests.iter().map(|&rest| rest < 0.5).collect();
-        let is_whole = rests.iter().map(|&rest| rest == 0.0).collect();
+        let is_near = try_collect(rests.iter().map(|&rest| rest < 0.5))?;
+        let is_whole = try_collect(rests.iter().map(|&rest| rest == 0.0))?;
         let nearest = |rest: f64| T::Real::from_f64(if rest < 0.5 { rest } else { 1.0 - rest });
-        let weights = rests.into_iter().map(nearest).collect();
+        let weights = try_collect(rests.into_iter().map(nearest))?;
         let runtime = self.runtime();
-        let [low, high] = runtime.enter(|| [Vector::from_vec(low), Vector::from_vec(high)]);
-        let [is_near, is_whole] =
-            runtime.enter(|| [Vector::from_vec(is_near), Vector::from_vec(is_whole)]);
-        let weights = runtime.enter(|| Vector::from_vec(weights));
         let mut shape = [1; D];
         shape[0] = low.len();
-        let (is_near, is_whole): (Array<bool, D>, Array<bool, D>) =
-            (is_near.reshape(shape)?, is_whole.reshape(shape)?);
-        let weights: Array<T::Real, D> = weights.reshape(shape)?;
+        let [low, high] = [low, high].map(|places| {
+            runtime.enter(|| Vector::from_shape_vec([places.len()], places))
+        });
+        let (low, high) = (low?, high?);
+        let [is_near, is_whole] = [is_near, is_whole]
+            .map(|holds| runtime.enter(|| Array::<bool, D>::from_shape_vec(shape, holds)));
+        let (is_near, is_whole) = (is_near?, is_whole?);
+        let weights = runtime.enter(|| Array::<T::Real, D>::from_shape_vec(shape, weights))?;
         let sorted = self.try_sort_axis(axis)?.try_move_axis(axis, 0)?;
         let [low, high] = [&low, &high].map(|places| widened(&sorted.try_take_axis(0, places)?));
         let (low, high) = (low?, high?);

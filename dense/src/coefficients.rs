@@ -9,7 +9,7 @@ use sparsefuse_kernels::{Field, Numeric};
 use sparsefuse_runtime::Error;
 
 twins! {
-    @ "If the vectors belong to two runtimes, or one has no coefficient.";
+    @ "If the vectors belong to two runtimes; of a product, if one has no coefficient.";
     [T: Numeric] Vector<T>;
     /// The coefficients of the sum of two polynomials, as many as the longer one has: NumPy's
     /// `polyadd`.

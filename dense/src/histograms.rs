@@ -51,8 +51,7 @@ twins! {
     }
 
     /// As [`Array::histogram_at`], the sums of the weights of the elements, added in the order of
-    /// the elements: NumPy's `histogram(a, ends, weights=weights)`. Weights of whole numbers are
-    /// sums of `f64` or `f32` as the elements are.
+    /// the elements: NumPy's `histogram(a, ends, weights=weights)`.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;

@@ -13,8 +13,9 @@ use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege}
 twins! {
     @ "If the shapes do not broadcast to a common one, or the operands belong to two runtimes.";
     [T: Index, const D: usize] Array<T, D>;
-    /// The greatest common divisors, at least 0, of which that of 0 and 0 is 0: NumPy's `gcd`. By
-    /// Euclid. One task, which is not fused.
+    /// The greatest common divisors, of which that of 0 and 0 is 0: NumPy's `gcd`. At least 0, but
+    /// for that of the smallest number and 0 or itself, which wraps. By Euclid. One task, which is
+    /// not fused.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;

@@ -75,7 +75,8 @@ twins! {
     @ "If there are not as many abscissas as elements, or the vectors belong to two runtimes.";
     [T: Field] Vector<T>;
     /// As [`Vector::simpson`] at points with these abscissas, at any distances: SciPy's
-    /// `simpson(y, xs)`.
+    /// `simpson(y, xs)`. Of an even number of points the last three differ, else the integral is
+    /// not a number.
     simpson_at try_simpson_at(&self, xs: &Vector<T>) -> Scalar<T> {
         Error::check_shape("simpson_at", &[self.len()], &xs.shape())?;
         let n = self.len();
@@ -89,10 +90,13 @@ twins! {
         // An odd number of points at the beginning.
         let odd = n - usize::from(n.is_multiple_of(2));
         let (h0, h1) = (h.try_slice(step(0..odd - 1, 2))?, h.try_slice(step(1..odd - 1, 2))?);
-        let (both, ratio) = (h0.try_add(&h1)?, h0.try_div(&h1)?);
+        // Where two points have the same abscissa, quotients count as 0, as in SciPy.
+        let over = |x: &Self, by: &Self| by.try_not_equal(T::ZERO)?.try_select(&x.try_div(by)?, T::ZERO);
+        let (both, ratio) = (h0.try_add(&h1)?, over(&h0, &h1)?);
+        let inverse = ratio.try_not_equal(T::ZERO)?.try_select(&ratio.try_recip()?, T::ZERO)?;
         let two_less = |x: &Self| x.try_neg()?.try_add(number(2.0));
-        let first = y(0, odd - 2)?.try_mul(&two_less(&ratio.try_recip()?)?)?;
-        let middle = both.try_mul(&both)?.try_div(&h0.try_mul(&h1)?)?;
+        let first = y(0, odd - 2)?.try_mul(&two_less(&inverse)?)?;
+        let middle = over(&both.try_mul(&both)?, &h0.try_mul(&h1)?)?;
         let middle = y(1, odd - 1)?.try_mul(&middle)?;
         let last = y(2, odd)?.try_mul(&two_less(&ratio)?)?;
         let pairs = first.try_add(&middle)?.try_add(&last)?;

@@ -3,7 +3,7 @@
 use crate::operator::check_rhs;
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::{Element, Field};
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, reserve, try_collect};
 use sparsefuse_sparse::Csr;
 
 /// Columns of a sparse right-hand side that are dense at a time.
@@ -55,20 +55,31 @@ impl<T: Field> RightSide<T> for Csr<T> {
     fn solved(&self, (op, n): (&'static str, usize), solve: Solve<'_, T>) -> Result<Self, Error> {
         let (n_rows, n_cols) = self.shape();
         Error::check_shape(op, &[n, n_cols], &[n_rows, n_cols])?;
-        let mut parts = Vec::with_capacity(n_cols.div_ceil(COLUMNS));
-        for first in (0..n_cols).step_by(COLUMNS) {
-            let part = self.column_range(first..(first + COLUMNS).min(n_cols))?;
-            if part.nnz() == 0 {
-                parts.push(part);
-                continue;
-            }
+        // Of a column without entries the solution is 0.
+        let counts = self.nnz_per_column()?.to_vec()?;
+        let mut columns = reserve(counts.iter().filter(|&&count| count > 0).count())?;
+        columns.extend((0..n_cols).filter(|&column| counts[column] > 0));
+        if columns.is_empty() {
+            return Ok(self.clone());
+        }
+        let own = self.select_columns(&columns)?;
+        let mut parts = reserve(columns.len().div_ceil(COLUMNS))?;
+        for first in (0..columns.len()).step_by(COLUMNS) {
+            let part = own.column_range(first..(first + COLUMNS).min(columns.len()))?;
             let x = by_columns((op, n), &part.to_dense()?, solve)?;
             parts.push(Self::from_dense(&x)?);
         }
-        match &parts[..] {
-            [] => Ok(self.clone()),
-            parts => Self::hstack(&parts.iter().collect::<Vec<_>>()),
+        let x = Self::hstack(&parts.iter().collect::<Vec<_>>())?;
+        if columns.len() == n_cols {
+            return Ok(x);
         }
+        let pos = try_collect(0..=columns.len() as u64)?;
+        let crd = try_collect(columns.iter().map(|&column| column as u32))?;
+        let ones = try_collect(columns.iter().map(|_| T::ONE))?;
+        let places = self
+            .runtime()
+            .enter(|| Self::new(columns.len(), n_cols, pos, crd, ones));
+        x.try_matmul(&places?)
     }
 
     fn check_is_finite(&self, op: &'static str) -> Result<(), Error> {

@@ -19,8 +19,8 @@ pub enum Degree {
 /// of their edges, on its diagonal. Edges from a node to itself do not count, and all diagonal
 /// elements are stored. As SciPy's `laplacian`, which takes the degree [`Degree::In`].
 ///
-/// The work of one sum along an axis ([`Csr::sum_axis`]) and of [`Csr::with_diagonal`], which every
-/// rank does for its rows.
+/// The work of one sum along an axis ([`Csr::sum_axis`]) and of [`Csr::with_diagonal`] twice, which
+/// every rank does for its rows.
 ///
 /// ```
 /// use sparsefuse_sparse::graph::{Degree, laplacian};
@@ -74,5 +74,6 @@ fn degrees<T: Numeric>(op: &'static str, a: &Csr<T>, degree: Degree) -> Result<V
         Degree::In => 0,
         Degree::Out => 1,
     };
-    a.try_sum_axis(axis)?.try_sub(&a.diagonal()?)
+    let zeros = a.runtime().enter(|| Vector::try_zeros([a.n_rows()]));
+    a.with_diagonal(0, &zeros?)?.try_sum_axis(axis)
 }

@@ -3,7 +3,7 @@
 use crate::formats::csr::Csr;
 use sparsefuse_dense::{Slice, Slices, Vector};
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, try_collect};
+use sparsefuse_runtime::{Error, reserve, try_collect};
 use std::ops::Range;
 
 /// Which rows or columns a slice takes.
@@ -106,8 +106,9 @@ fn chosen(
         let expected = format!("a mask of {len} {what}");
         return Err(Error::argument(op, expected, mask.len().to_string()));
     }
-    let mask = mask.to_vec()?.into_iter().enumerate();
-    Ok(mask
-        .filter_map(|(number, holds)| holds.then_some(number))
-        .collect())
+    let mask = mask.to_vec()?;
+    let mut chosen = reserve(mask.iter().filter(|&&holds| holds).count())?;
+    let numbers = mask.into_iter().enumerate();
+    chosen.extend(numbers.filter_map(|(number, holds)| holds.then_some(number)));
+    Ok(chosen)
 }

@@ -453,7 +453,7 @@ fn conjugate_gradients_of_negative_definite_matrices() {
     std::fs::remove_file(&file).unwrap();
 
     // p'A p is negative first.
-    let indefinite = dense(3, |i, j| if i == j { [1.0, 2.0, -9.0][i] } else { 0.0 });
+    let indefinite = dense::<f64>(3, |i, j| if i == j { [1.0, 2.0, -9.0][i] } else { 0.0 });
     for method in [Method::Cg, Method::SingleReductionCg, Method::PipelinedCg] {
         let found = method.solve(&indefinite, &Vector::ones([3]), Options::default());
         assert_eq!(

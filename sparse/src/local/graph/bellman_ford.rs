@@ -6,8 +6,8 @@ use super::dijkstra::Lengths;
 use sparsefuse_runtime::{Error, try_collect};
 use std::iter::repeat_n;
 
-/// By how much of its terms a sum of lengths must be less than another one: cycles of length 0 have
-/// sums that differ from 0 by rounding.
+/// By how much of the largest term on the way a sum of lengths must be less than another one: cycles
+/// of length 0 have sums that differ from 0 by rounding.
 const ROUNDING: f64 = 16.0 * f64::EPSILON;
 
 /// The distance of each node from a source, infinite where there is no path, and the node before it
@@ -27,6 +27,8 @@ pub(crate) fn distances(
     let mut distances = try_collect(repeat_n(f64::INFINITY, n))?;
     let mut predecessors = try_collect(repeat_n(NONE, n))?;
     distances[source as usize] = 0.0;
+    // The largest sum or length on the way, whose rounding is in the distance.
+    let mut largest: Vec<f64> = try_collect(repeat_n(0.0, n))?;
     let mut last = source;
     // After as many passes as there are nodes, no path without a cycle is left.
     for _ in 0..n {
@@ -38,8 +40,10 @@ pub(crate) fn distances(
             let mut relax = |(other, length): (u32, f64)| {
                 let (near, far) = (distances[node as usize], distances[other as usize]);
                 let longer = near + length;
-                if is_shorter(longer, far, near.abs().max(length.abs())) {
+                let terms = largest[node as usize].max(length.abs()).max(longer.abs());
+                if is_shorter(longer, far, terms.max(largest[other as usize])) {
                     distances[other as usize] = longer;
+                    largest[other as usize] = terms;
                     predecessors[other as usize] = node;
                     changed = Some(other);
                 }
