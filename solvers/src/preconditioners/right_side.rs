@@ -73,7 +73,7 @@ impl<T: Field> RightSide<T> for Csr<T> {
         if columns.len() == n_cols {
             return Ok(x);
         }
-        let pos = try_collect(0..=columns.len() as u64)?;
+        let pos = try_collect((0..columns.len() + 1).map(|column| column as u64))?;
         let crd = try_collect(columns.iter().map(|&column| column as u32))?;
         let ones = try_collect(columns.iter().map(|_| T::ONE))?;
         let places = self
