@@ -69,7 +69,8 @@ impl<T: Field> Vector<T> {
     /// use sparsefuse_dense::Vector;
     ///
     /// let [x, y] = [1.0, 2.0].map(|value| Vector::full([3], value));
-    /// let rests = Vector::minus_combinations(&[&x, &y], &[&x, &y], &[vec![1.0, 1.0], vec![2.0, 0.0]]);
+    /// let lists = [vec![1.0, 1.0], vec![2.0, 0.0]];
+    /// let rests = Vector::minus_combinations(&[&x, &y], &[&x, &y], &lists);
     /// assert_eq!(rests[0].to_vec()?, [-2.0, -2.0, -2.0]);
     /// assert_eq!(rests[1].to_vec()?, [0.0, 0.0, 0.0]);
     /// # Ok::<(), sparsefuse_dense::Error>(())

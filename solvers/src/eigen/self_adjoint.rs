@@ -130,10 +130,10 @@ impl<T> fmt::Debug for EigshOptions<'_, T> {
 /// ```
 ///
 /// A step costs a product, a pass over two vectors and one over the basis, each with one reduction;
-/// one more where rounding asks for it. A restart costs a pass that reads `ncv` vectors and writes `k` and some
-/// more. It holds `ncv` + 1 vectors, and while it restarts those of the smaller basis too. With a
-/// mass matrix B a step also costs a solve with its sparse LU factors, which every rank holds, and
-/// two or three products with B.
+/// one more where rounding asks for it. A restart costs a pass that reads `ncv` vectors and writes
+/// `k` and some more. It holds `ncv` + 1 vectors, and while it restarts those of the smaller basis
+/// too. With a mass matrix B a step also costs a solve with its sparse LU factors, which every rank
+/// holds, and two or three products with B.
 ///
 /// In exact arithmetic a Krylov space has one vector of each eigenspace. Where the space cannot
 /// grow the method goes on with a new direction, and rounding does the same more slowly, so that
