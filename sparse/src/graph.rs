@@ -179,7 +179,7 @@ impl ShortestPaths {
 /// Dijkstra (A note on two problems in connexion with graphs, 1959), the sources on all threads.
 /// `O((n + m) log m)` for each source, of `n` nodes and `m` edges; distances are summed in double
 /// precision. In an undirected graph an edge has the smaller length of its two directions. Lengths
-/// that are negative are for [`bellman_ford`].
+/// that are negative are for [`bellman_ford()`].
 ///
 /// ```
 /// use sparsefuse_sparse::Csr;
