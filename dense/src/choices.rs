@@ -36,8 +36,8 @@ twins! {
 impl<T: Element> Vector<T> {
     /// As [`Vector::random_choice`], each element with a probability of its own: NumPy's
     /// `Generator.choice(x, n, p=weights)`. The weights need not have the sum 1; elements of weight
-    /// 0 are not chosen, unless all have it. What is chosen by weights that are negative, infinite or
-    /// not a number is not said. A running sum, a search and a gather.
+    /// 0 are not chosen, unless all have it. What is chosen by weights that are negative, infinite
+    /// or not a number is not said. A running sum, a search and a gather.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;

@@ -6,8 +6,8 @@ use super::dijkstra::Lengths;
 use sparsefuse_runtime::{Error, try_collect};
 use std::iter::repeat_n;
 
-/// By how much of the largest term on the way a sum of lengths must be less than another one: cycles
-/// of length 0 have sums that differ from 0 by rounding.
+/// By how much of the largest term on the way a sum of lengths must be less than another one:
+/// cycles of length 0 have sums that differ from 0 by rounding.
 const ROUNDING: f64 = 16.0 * f64::EPSILON;
 
 /// The distance of each node from a source, infinite where there is no path, and the node before it
