@@ -34,9 +34,10 @@ pub fn minres<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solu
 /// left. The true A r must then be at most 16 eps^(1/2) ‖A‖ ‖r‖, r'A r at most 16 eps ‖A‖ ‖r‖² and
 /// ‖A r‖² at most 16 eps^(1/2) ‖r‖ ‖A A r‖; else the method starts again from the true residual,
 /// or stagnates where that has not become smaller by half. Not by `rtol`: where A is regular, an r
-/// of its smallest eigenvalues has a small A r too. If rounding keeps A r from becoming as small, it is seen behind, when ‖A‖ times the
-/// growth of x, which the recurrence tells, exceeds eps^(-1/2) times the first residual, and the
-/// true residual has not become smaller: then the solution is the x of the smallest A r.
+/// of its smallest eigenvalues has a small A r too. If rounding keeps A r from becoming as small,
+/// it is seen behind, when ‖A‖ times the growth of x, which the recurrence tells, exceeds
+/// eps^(-1/2) times the first residual, and the true residual has not become smaller: then the
+/// solution is the x of the smallest A r.
 /// With a preconditioner the x that it stops at makes another norm least, and the reason is
 /// [`StopReason::Stagnation`].
 ///
