@@ -253,3 +253,28 @@ fn whole_numbers_and_refusals() {
         (0, 0)
     );
 }
+
+/// Cycles of length 0, along which sums are rounded, end no search and are on no path; large
+/// lengths on one path do not hide that another one is shorter.
+#[test]
+fn rounding_of_sums_of_negative_lengths() -> Result<(), Error> {
+    let first_small = [(0, 3, 0.1), (3, 2, 1e6), (2, 1, -1e6), (1, 0, -0.1)];
+    let first_large = [(0, 1, 1e6), (1, 2, 0.1), (2, 3, -1e6), (3, 0, -0.1)];
+    for edges in [first_small, first_large] {
+        let found = bellman_ford(&graph(4, &edges)?, &[0], Direction::AlongEdges)?;
+        assert_eq!(found.distances[0][0], 0.0);
+        let (next, length) = (edges[0].1, edges[0].2);
+        assert_eq!(found.distances[0][next], length);
+        assert_eq!(found.path(0, next), Some(vec![0, next]));
+    }
+    let shorter = [(0, 1, 1e15), (1, 2, -1e15), (0, 3, 1.0), (3, 2, -2.0)];
+    let found = bellman_ford(&graph(4, &shorter)?, &[0], Direction::AlongEdges)?;
+    assert_eq!(found.distances[0][2], -1.0);
+    assert_eq!(found.path(0, 2), Some(vec![0, 3, 2]));
+
+    // A large value on the diagonal is no edge.
+    let a = graph(2, &[(0, 0, 1e16), (0, 1, 1.0), (1, 0, 1.0)])?;
+    let found = laplacian(&a, Degree::In)?.to_dense()?.to_vec()?;
+    assert_eq!(found, [1.0, -1.0, -1.0, 1.0]);
+    Ok(())
+}

@@ -16,7 +16,8 @@ use sparsefuse_runtime::{Error, try_collect};
 /// may be negative: Bellman (On a routing problem, 1958) and Ford, the sources on all threads. `O(n
 /// m)` for each source, of `n` nodes and `m` edges, less where shortest paths have few edges;
 /// distances are summed in double precision. Of paths whose lengths differ by rounding alone,
-/// either may be found.
+/// either may be found, and a cycle whose length is negative by no more than the rounding of its
+/// sums counts as one of length 0.
 ///
 /// ```
 /// use sparsefuse_sparse::Csr;

@@ -27,7 +27,7 @@ pub(crate) fn distances(
     let mut distances = try_collect(repeat_n(f64::INFINITY, n))?;
     let mut predecessors = try_collect(repeat_n(NONE, n))?;
     distances[source as usize] = 0.0;
-    // The largest sum or length on the way, whose rounding is in the distance.
+    // The largest sum or length on the way to each node, whose rounding is in its distance.
     let mut largest: Vec<f64> = try_collect(repeat_n(0.0, n))?;
     let mut last = source;
     // After as many passes as there are nodes, no path without a cycle is left.
@@ -41,7 +41,7 @@ pub(crate) fn distances(
                 let (near, far) = (distances[node as usize], distances[other as usize]);
                 let longer = near + length;
                 let terms = largest[node as usize].max(length.abs()).max(longer.abs());
-                if is_shorter(longer, far, terms.max(largest[other as usize])) {
+                if is_shorter(longer, far, terms) {
                     distances[other as usize] = longer;
                     largest[other as usize] = terms;
                     predecessors[other as usize] = node;
