@@ -67,7 +67,25 @@ twins! {
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
     simpson try_simpson(&self, spacing: T) -> Scalar<T> {
-        self.insert_axis(0).try_simpson_axis(1)?.try_mul(spacing)?.try_sum()
+        let n = self.len();
+        if n < 3 {
+            let sums = self.sums_of_two(0)?.try_mul(T::from_f64(0.5))?;
+            return sums.try_sum()?.try_mul(spacing);
+        }
+        let odd = n - usize::from(n.is_multiple_of(2));
+        let middle = self.every_second(0, 1, odd - 1)?.try_mul(T::from_f64(4.0))?;
+        let pairs = self.every_second(0, 0, odd - 2)?.try_add(&middle)?;
+        let pairs = pairs.try_add(&self.every_second(0, 2, odd)?)?;
+        let mut sum = pairs.try_sum()?.try_mul(T::from_f64(1.0 / 3.0))?;
+        if odd < n {
+            let at = |place: usize, weight: f64| {
+                let element = self.try_slice(place..=place)?.try_sum()?;
+                element.try_mul(T::from_f64(weight))
+            };
+            sum = sum.try_add(&at(n - 1, 5.0 / 12.0)?)?.try_add(&at(n - 2, 2.0 / 3.0)?)?;
+            sum = sum.try_sub(&at(n - 3, 1.0 / 12.0)?)?;
+        }
+        sum.try_mul(spacing)
     }
 }
 

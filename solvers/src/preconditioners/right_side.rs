@@ -57,13 +57,17 @@ impl<T: Field> RightSide<T> for Csr<T> {
         Error::check_shape(op, &[n, n_cols], &[n_rows, n_cols])?;
         // Of a column without entries the solution is 0.
         let counts = self.nnz_per_column()?.to_vec()?;
-        let mut columns = reserve(counts.iter().filter(|&&count| count > 0).count())?;
-        columns.extend((0..n_cols).filter(|&column| counts[column] > 0));
+        let columns = || {
+            let mut columns = reserve(counts.iter().filter(|&&count| count > 0).count())?;
+            columns.extend((0..n_cols).filter(|&column| counts[column] > 0));
+            Ok(columns)
+        };
+        let columns: Vec<usize> = self.runtime().agree(columns())?;
         if columns.is_empty() {
             return Ok(self.clone());
         }
         let own = self.select_columns(&columns)?;
-        let mut parts = reserve(columns.len().div_ceil(COLUMNS))?;
+        let mut parts = Vec::new();
         for first in (0..columns.len()).step_by(COLUMNS) {
             let part = own.column_range(first..(first + COLUMNS).min(columns.len()))?;
             let x = by_columns((op, n), &part.to_dense()?, solve)?;
@@ -73,9 +77,12 @@ impl<T: Field> RightSide<T> for Csr<T> {
         if columns.len() == n_cols {
             return Ok(x);
         }
-        let pos = try_collect((0..columns.len() + 1).map(|column| column as u64))?;
-        let crd = try_collect(columns.iter().map(|&column| column as u32))?;
-        let ones = try_collect(columns.iter().map(|_| T::ONE))?;
+        let places = || {
+            let pos = try_collect((0..columns.len() + 1).map(|column| column as u64))?;
+            let crd = try_collect(columns.iter().map(|&column| column as u32))?;
+            Ok((pos, crd, try_collect(columns.iter().map(|_| T::ONE))?))
+        };
+        let (pos, crd, ones) = self.runtime().agree(places())?;
         let places = self
             .runtime()
             .enter(|| Self::new(columns.len(), n_cols, pos, crd, ones));
