@@ -206,18 +206,34 @@ pub fn shortest_paths<T: Real>(
     direction: Direction,
 ) -> Result<ShortestPaths, Error> {
     const OP: &str = "shortest_paths";
-    check_square(OP, a)?;
+    let expected = "lengths that are finite and not negative";
+    let is_length = |x: f64| x.is_finite() && x >= 0.0;
+    paths_from(
+        (OP, a, direction),
+        sources,
+        (expected, is_length),
+        dijkstra::distances,
+    )
+}
+
+/// The paths that `distances` finds from each source, on all threads, of the edges and in an
+/// undirected graph those of the other direction. `is_length` says what lengths are refused.
+fn paths_from<T: Real>(
+    (op, a, direction): (&'static str, &Csr<T>, Direction),
+    sources: &[usize],
+    (expected, is_length): (&'static str, impl Fn(f64) -> bool),
+    distances: impl Fn(Lengths<'_>, Option<Lengths<'_>>, u32) -> Result<(Vec<f64>, Vec<u32>), Error>
+    + Sync,
+) -> Result<ShortestPaths, Error> {
+    check_square(op, a)?;
     sources
         .iter()
-        .try_for_each(|&source| check_node(OP, a, source))?;
-    eager(OP, &[a], || {
+        .try_for_each(|&source| check_node(op, a, source))?;
+    eager(op, &[a], || {
         let (rows, reversed) = both(a, direction)?;
         let rows = rows.as_rows();
         let reversed = reversed.as_ref().map(HeldRows::as_rows);
-        let expected = "lengths that are finite and not negative";
-        check_lengths(OP, rows, expected, |x| {
-            x.to_f64().is_finite() && x.to_f64() >= 0.0
-        })?;
+        check_lengths(op, rows, expected, |x| is_length(x.to_f64()))?;
         let runtime = a.runtime();
         let lengths = |rows: Rows<'_, T>| try_collect(rows.vals.iter().map(|x| x.to_f64()));
         let of_rows = runtime.agree(lengths(rows))?;
@@ -225,7 +241,7 @@ pub fn shortest_paths<T: Real>(
         let graph = with_lengths(rows, &of_rows);
         let reversed = reversed.zip(of_reversed.as_ref());
         let reversed = reversed.map(|(rows, lengths)| with_lengths(rows, lengths));
-        let of_source = |&source: &usize| dijkstra::distances(graph, reversed, source as u32);
+        let of_source = |&source: &usize| distances(graph, reversed, source as u32);
         let found = parallel::map(&Threads::of(runtime), sources, of_source);
         let found: Result<Vec<_>, Error> = found.into_iter().collect();
         let (distances, predecessors) = runtime.agree(found)?.into_iter().unzip();

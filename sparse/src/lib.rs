@@ -62,5 +62,7 @@ pub use operations::inspect::rounding_of_entries;
 pub use operations::matmul::Multiplication;
 pub use operations::multiply::ElementFactor;
 pub use operations::product::RightFactor;
+#[doc(hidden)]
+pub use operations::triangular::by_columns;
 pub use operations::triangular::{TriangularSolve, TriangularSweep};
 pub use sparsefuse_runtime::Error;

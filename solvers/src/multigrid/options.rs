@@ -35,7 +35,7 @@ pub enum Smoother {
         /// The lower end of the interval is the upper one divided by this.
         ratio: f64,
     },
-    /// Gauss-Seidel, one color after another, so that all unknowns of a color change at once: in
+    /// Gauss-Seidel, one color after another, so that all unknowns of a color change together: in
     /// ascending order of the colors before the coarse correction, descending after it, so that
     /// the cycle is symmetric. One product for each color: two colors on grids whose stencils
     /// reach along the axes only, 2^d on other grids. For hierarchies on grids.

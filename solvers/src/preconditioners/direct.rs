@@ -5,14 +5,14 @@
 //! what no iteration solves. Without the feature `direct` they fail and say so.
 
 use super::complete::Complete;
-use super::right_side::{RightSide, by_columns};
+use super::right_side::RightSide;
 use super::system::{Factorisation, System};
 use super::{Preconditioner, check_square, check_update};
 use crate::operator::{LinearOperator, check_finite};
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Exchange, Runtime, try_collect};
-use sparsefuse_sparse::{Csr, LocalRows, RowLayout, eager};
+use sparsefuse_sparse::{Csr, LocalRows, RowLayout, by_columns, eager};
 use std::fmt;
 use std::sync::Arc;
 
@@ -188,7 +188,9 @@ impl<T: Field> Direct<T> {
         &self,
         b: &Array<T::Complex, D>,
     ) -> Result<Array<T::Complex, D>, Error> {
-        by_columns((OP, self.layout.n_rows()), b, &|b| self.solve_parts(b))
+        by_columns((OP, self.layout.n_rows()), b, |b: &Vector<T::Complex>| {
+            self.solve_parts(b)
+        })
     }
 
     fn solve_system(&self, b: &Vector<T>, system: System) -> Result<Vector<T>, Error> {

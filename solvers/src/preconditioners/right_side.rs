@@ -2,9 +2,9 @@
 
 use crate::operator::check_rhs;
 use sparsefuse_dense::{Array, Vector};
-use sparsefuse_kernels::{Element, Field};
+use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, reserve, try_collect};
-use sparsefuse_sparse::Csr;
+use sparsefuse_sparse::{Csr, by_columns};
 
 /// Columns of a sparse right-hand side that are dense at a time.
 const COLUMNS: usize = 32;
@@ -94,33 +94,5 @@ impl<T: Field> RightSide<T> for Csr<T> {
             let expected = "a right-hand side that is finite";
             Err(Error::argument(op, expected, entry.to_string()))
         })
-    }
-}
-
-/// The solution for a vector, or for each column of a matrix.
-pub(super) fn by_columns<T: Element, const D: usize>(
-    (op, n): (&'static str, usize),
-    b: &Array<T, D>,
-    solve: Solve<'_, T>,
-) -> Result<Array<T, D>, Error> {
-    let shape = b.shape();
-    let mut expected = shape;
-    if let Some(rows) = expected.first_mut() {
-        *rows = n;
-    }
-    Error::check_shape(op, &expected, &shape)?;
-    match shape[..] {
-        [_] => solve(&b.reshape([n])?)?.reshape(shape),
-        [_, 0] => Ok(b.clone()),
-        [_, n_columns] => {
-            let b = b.reshape([n, n_columns])?;
-            let x = (0..n_columns).map(|column| solve(&b.try_column(column)?));
-            let x = x.collect::<Result<Vec<_>, Error>>()?;
-            Vector::try_stack(1, &x.iter().collect::<Vec<_>>())?.reshape(shape)
-        }
-        _ => {
-            let found = format!("{D} dimensions");
-            Err(Error::argument(op, "a vector or a matrix", found))
-        }
     }
 }

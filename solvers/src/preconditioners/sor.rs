@@ -32,7 +32,7 @@ pub enum SorSweep {
 pub enum SorOrder {
     /// One row after the other: a triangular solve, through which the ranks follow one another.
     Sequential,
-    /// All rows of a color at once, one color after the other: rows of a color do not depend on
+    /// All rows of a color together, one color after the other: rows of a color do not depend on
     /// one another. Array code, which fuses and runs on all threads and ranks at once.
     Multicolor,
 }

@@ -1,16 +1,10 @@
 //! Shortest paths along edges whose lengths may be negative.
 
-use super::{
-    Direction, ShortestPaths, both, check_lengths, check_node, check_square, with_lengths,
-};
-use crate::exchange::own_rows::HeldRows;
+use super::{Direction, ShortestPaths, paths_from};
 use crate::formats::csr::Csr;
-use crate::formats::eager::eager;
 use crate::local::graph::bellman_ford as passes;
-use crate::local::parallel::{self, Threads};
-use crate::local::rows::Rows;
 use sparsefuse_kernels::Real;
-use sparsefuse_runtime::{Error, try_collect};
+use sparsefuse_runtime::Error;
 
 /// Shortest paths from some sources, as [`shortest_paths`](super::shortest_paths), where lengths
 /// may be negative: Bellman (On a routing problem, 1958) and Ford, the sources on all threads. `O(n
@@ -42,37 +36,16 @@ pub fn bellman_ford<T: Real>(
     direction: Direction,
 ) -> Result<ShortestPaths, Error> {
     const OP: &str = "bellman_ford";
-    check_square(OP, a)?;
-    sources
-        .iter()
-        .try_for_each(|&source| check_node(OP, a, source))?;
-    eager(OP, &[a], || {
-        let (rows, reversed) = both(a, direction)?;
-        let rows = rows.as_rows();
-        let reversed = reversed.as_ref().map(HeldRows::as_rows);
-        check_lengths(OP, rows, "lengths that are finite", |x| {
-            x.to_f64().is_finite()
-        })?;
-        let runtime = a.runtime();
-        let lengths = |rows: Rows<'_, T>| try_collect(rows.vals.iter().map(|x| x.to_f64()));
-        let of_rows = runtime.agree(lengths(rows))?;
-        let of_reversed = runtime.agree(reversed.map(lengths).transpose())?;
-        let graph = with_lengths(rows, &of_rows);
-        let reversed = reversed.zip(of_reversed.as_ref());
-        let reversed = reversed.map(|(rows, lengths)| with_lengths(rows, lengths));
-        let of_source = |&source: &usize| {
-            let found = passes::distances(graph, reversed, source as u32)?;
-            found.map_err(|node| {
+    let lengths = ("lengths that are finite", f64::is_finite);
+    paths_from(
+        (OP, a, direction),
+        sources,
+        lengths,
+        |graph, reversed, source| {
+            passes::distances(graph, reversed, source)?.map_err(|node| {
                 let found = format!("one on the way from node {source} to node {node}");
                 Error::argument(OP, "no cycle of negative length", found)
             })
-        };
-        let found = parallel::map(&Threads::of(runtime), sources, of_source);
-        let found: Result<Vec<_>, Error> = found.into_iter().collect();
-        let (distances, predecessors) = runtime.agree(found)?.into_iter().unzip();
-        Ok(ShortestPaths {
-            distances,
-            predecessors,
-        })
-    })
+        },
+    )
 }

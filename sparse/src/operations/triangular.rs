@@ -13,7 +13,7 @@ use crate::formats::csr::Csr;
 use crate::local::rows::{LocalRows, Rows};
 use crate::local::triangular::{Diagonal, LocalTriangle, OP, Triangle};
 use sparsefuse_dense::{Array, Vector};
-use sparsefuse_kernels::Field;
+use sparsefuse_kernels::{Element, Field};
 use sparsefuse_runtime::{Error, HostArgs};
 use std::sync::Arc;
 
@@ -242,26 +242,9 @@ impl<T: Field> TriangularSolve<T> {
     /// If the right-hand side has another number of rows than the matrix, or neither one dimension
     /// nor two.
     pub fn solve<const D: usize>(&self, b: &Array<T, D>) -> Result<Array<T, D>, Error> {
-        let (shape, n) = (b.shape(), self.layout.n_rows());
-        let mut expected = shape;
-        if let Some(rows) = expected.first_mut() {
-            *rows = n;
-        }
-        Error::check_shape(OP, &expected, &shape)?;
-        match shape[..] {
-            [_] => self.solve_one(&b.reshape([n])?)?.reshape(shape),
-            [_, 0] => Ok(b.clone()),
-            [_, n_columns] => {
-                let b = b.reshape([n, n_columns])?;
-                let x = (0..n_columns).map(|column| self.solve_one(&b.try_column(column)?));
-                let x = x.collect::<Result<Vec<_>, Error>>()?;
-                Vector::try_stack(1, &x.iter().collect::<Vec<_>>())?.reshape(shape)
-            }
-            _ => {
-                let found = format!("{D} dimensions");
-                Err(Error::argument(OP, "a vector or a matrix", found))
-            }
-        }
+        by_columns((OP, self.layout.n_rows()), b, |b: &Vector<T>| {
+            self.solve_one(b)
+        })
     }
 
     fn solve_one(&self, b: &Vector<T>) -> Result<Vector<T>, Error> {
@@ -327,5 +310,37 @@ impl<T: Field> TriangularSweep<T> {
         let outer = self.chain.exchange().receive::<T>(args)?;
         self.part.solve(|| args.workers(), &outer, x);
         self.chain.exchange().send(args, Ok(x))
+    }
+}
+
+/// The solution of systems with `n` rows for a vector, or for each column of a matrix.
+///
+/// # Errors
+///
+/// If the right-hand side has another number of rows, or neither one dimension nor two.
+pub fn by_columns<T: Element, const D: usize>(
+    (op, n): (&'static str, usize),
+    b: &Array<T, D>,
+    solve: impl Fn(&Vector<T>) -> Result<Vector<T>, Error>,
+) -> Result<Array<T, D>, Error> {
+    let shape = b.shape();
+    let mut expected = shape;
+    if let Some(rows) = expected.first_mut() {
+        *rows = n;
+    }
+    Error::check_shape(op, &expected, &shape)?;
+    match shape[..] {
+        [_] => solve(&b.reshape([n])?)?.reshape(shape),
+        [_, 0] => Ok(b.clone()),
+        [_, n_columns] => {
+            let b = b.reshape([n, n_columns])?;
+            let x = (0..n_columns).map(|column| solve(&b.try_column(column)?));
+            let x = x.collect::<Result<Vec<_>, Error>>()?;
+            Vector::try_stack(1, &x.iter().collect::<Vec<_>>())?.reshape(shape)
+        }
+        _ => {
+            let found = format!("{D} dimensions");
+            Err(Error::argument(op, "a vector or a matrix", found))
+        }
     }
 }
