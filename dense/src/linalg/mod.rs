@@ -33,12 +33,12 @@ use crate::array::Array;
 use crate::operand::check_len;
 use sparsefuse_kernels::{Element, Field};
 use sparsefuse_runtime::{
-    Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, StoreHandle,
+    Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, StoreHandle, reserve,
 };
 use work::Work;
 
 /// What a task makes of the matrix `a`, and of `b` where there is one: a store of this shape.
-fn submit<T: Field, M: Element>(
+fn submit<T: Field, M: Field>(
     work: Work<T, M>,
     a: &Array<T, 2>,
     b: Option<&Array<T, 2>>,
@@ -62,7 +62,7 @@ fn submit<T: Field, M: Element>(
 }
 
 /// The task: the first rank computes, and every rank gets its rows.
-fn run<T: Field, M: Element>(
+fn run<T: Field, M: Field>(
     work: &Work<T, M>,
     shapes: &[[usize; 2]],
     row_len: usize,
@@ -75,24 +75,24 @@ fn run<T: Field, M: Element>(
         return Ok(());
     }
     let inputs = (0..n_inputs).map(|number| Ok((args.read::<T>(number)?, shapes[number])));
-    let made = match args
-        .cuts(n_inputs)
-        .map_or(own.len(), |cuts| row_len * cuts[args.ranks()])
-    {
+    let inputs: Vec<_> = inputs.collect::<Result<_, Error>>()?;
+    let make = |made: &mut [M]| match made.is_empty() {
         // Not all methods of faer take a matrix without elements.
-        0 => Vec::new(),
-        _ => work.run(&inputs.collect::<Result<Vec<_>, Error>>()?)?,
+        true => Ok(()),
+        false => work.run(&inputs, made),
     };
-    match args.cuts(n_inputs) {
-        None => own.copy_from_slice(&made),
-        Some(cuts) => {
-            let rows_of = |rank: usize| &made[cuts[rank] * row_len..cuts[rank + 1] * row_len];
-            for rank in 1..args.ranks() {
-                args.send(rank, rows_of(rank))?;
-            }
-            own.copy_from_slice(rows_of(0));
-        }
+    let Some(cuts) = args.cuts(n_inputs) else {
+        return make(own);
+    };
+    let len = row_len * cuts[args.ranks()];
+    let mut made = reserve(len)?;
+    made.resize(len, M::ZERO);
+    make(&mut made)?;
+    let rows_of = |rank: usize| &made[cuts[rank] * row_len..cuts[rank + 1] * row_len];
+    for rank in 1..args.ranks() {
+        args.send(rank, rows_of(rank))?;
     }
+    own.copy_from_slice(rows_of(0));
     Ok(())
 }
 

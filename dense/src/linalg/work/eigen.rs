@@ -5,6 +5,7 @@
 //! elements. (R. James, J. Langou, B. R. Lowery, "On matrix balancing and eigenvector computation",
 //! 2014.)
 
+use super::conversion::Rows;
 use super::inverse_iteration;
 use super::no_convergence;
 use super::number::{Number, times_power};
@@ -23,17 +24,11 @@ const SURELY_ROUNDING: f64 = 1e-6;
 const LARGEST: i32 = 500;
 
 /// Of a Hermitian matrix: the rows of the eigenvectors, and the eigenvalues, in ascending order.
-pub(super) fn eigh<W: Number>(op: &'static str, a: MatRef<'_, W>) -> Result<Mat<W>, Error> {
+pub(super) fn eigh<W: Number>(op: &'static str, a: MatRef<'_, W>) -> Result<Vec<Rows<W>>, Error> {
     let n = a.nrows();
     let mut vectors = Mat::zeros(n, n);
     let values = serial::eigh(a, Some(&mut vectors)).map_err(|_| no_convergence(op))?;
-    Ok(Mat::from_fn(n + 1, n, |row, column| {
-        if row < n {
-            vectors[(row, column)]
-        } else {
-            values[column]
-        }
-    }))
+    Ok(vec![Rows::Of(vectors), Rows::one(n, |at| values[at])])
 }
 
 pub(super) fn eigvalsh<W: Number>(op: &'static str, a: MatRef<'_, W>) -> Result<Mat<W>, Error> {
@@ -45,7 +40,7 @@ pub(super) fn eigvalsh<W: Number>(op: &'static str, a: MatRef<'_, W>) -> Result<
 pub(super) fn eig<W: Number>(
     op: &'static str,
     a: MatRef<'_, W>,
-) -> Result<Mat<Complex<f64>>, Error> {
+) -> Result<Vec<Rows<Complex<f64>>>, Error> {
     let n = a.nrows();
     let (balanced, exponents) = balanced(a);
     let mut vectors = Mat::zeros(n, n);
@@ -61,13 +56,7 @@ pub(super) fn eig<W: Number>(
             vector[row] /= length;
         }
     }
-    Ok(Mat::from_fn(n + 1, n, |row, column| {
-        if row < n {
-            vectors[(row, column)]
-        } else {
-            values[column]
-        }
-    }))
+    Ok(vec![Rows::Of(vectors), Rows::one(n, |at| values[at])])
 }
 
 pub(super) fn eigvals<W: Number>(

@@ -1,5 +1,6 @@
 //! What faer does: from elements, row by row, to elements, row by row.
 
+mod conversion;
 mod eigen;
 mod factors;
 mod far;
@@ -9,11 +10,12 @@ mod serial;
 mod spectrum;
 mod systems;
 
+use conversion::{Elements, Made, Rows, Seen};
 use faer::MatRef;
 use num_complex::Complex;
-use number::{Made, Number, exponent, times_power};
-use sparsefuse_kernels::{Element, Field};
-use sparsefuse_runtime::{Error, reserve, try_collect};
+use number::Number;
+use sparsefuse_kernels::Field;
+use sparsefuse_runtime::Error;
 use std::marker::PhantomData;
 
 /// What is made of a matrix, or of two.
@@ -59,9 +61,12 @@ pub(super) enum Method {
 }
 
 impl Method {
-    /// Whether it looks at what is on and below the diagonal of its matrix alone.
-    fn sees_lower_triangle(self) -> bool {
-        matches!(self, Self::Cholesky | Self::Eigh | Self::Eigvalsh)
+    /// What it looks at of its matrix.
+    fn seen(self) -> Seen {
+        match self {
+            Self::Cholesky | Self::Eigh | Self::Eigvalsh => Seen::LowerTriangle,
+            _ => Seen::All,
+        }
     }
 
     /// From which row on what is made is multiplied by a power of a number that the first matrix,
@@ -92,9 +97,7 @@ impl Method {
 pub(super) struct Work<T, M> {
     pub(super) op: &'static str,
     method: Method,
-    /// How faer's numbers become elements.
-    narrow: fn(Complex<f64>) -> M,
-    elements: PhantomData<fn() -> T>,
+    elements: PhantomData<fn(T) -> M>,
 }
 
 impl<T: Field, M: Field> Work<T, M> {
@@ -102,99 +105,52 @@ impl<T: Field, M: Field> Work<T, M> {
         Self {
             op,
             method,
-            narrow: |number| M::from_parts(number.re, number.im),
             elements: PhantomData,
         }
     }
-}
 
-impl<T: Field, M: Element> Work<T, M> {
     /// Elements of matrices and their shapes in, elements of what is made out.
-    pub(super) fn run(&self, inputs: &[(&[T], [usize; 2])]) -> Result<Vec<M>, Error> {
+    pub(super) fn run(&self, inputs: &[(&[T], [usize; 2])], made: &mut [M]) -> Result<(), Error> {
         match T::IS_COMPLEX {
-            true => self.run_as::<Complex<f64>>(inputs),
-            false => self.run_as::<f64>(inputs),
+            true => self.run_as::<Complex<f64>>(inputs, made),
+            false => self.run_as::<f64>(inputs, made),
         }
     }
 
-    fn run_as<W: Number>(&self, inputs: &[(&[T], [usize; 2])]) -> Result<Vec<M>, Error> {
+    /// Divides the first matrix by the power of two that brings its largest number near 1, if what
+    /// is made of it can be multiplied again. Of others squares become 0 or infinite, and faer
+    /// compares some with numbers that do not depend on the matrix: eigenvectors of a matrix with
+    /// elements of 1e-15 were no eigenvectors.
+    fn run_as<W: Number>(
+        &self,
+        inputs: &[(&[T], [usize; 2])],
+        made: &mut [M],
+    ) -> Result<(), Error> {
+        let mut scaled = None;
         let mut matrices = Vec::with_capacity(inputs.len());
-        for (elements, shape) in inputs {
-            matrices.push((self.widened::<W>(elements, shape[1])?, *shape));
-        }
-        // The rows that are multiplied again, and the exponent of 2 by which.
-        let scaled = matrices.first_mut().and_then(|(elements, shape)| {
-            let (first, power) = self.method.scaled_rows(*shape)?;
-            match scale::<W>(elements) {
-                0 => None,
-                exponent => Some((first, power * exponent)),
+        for (number, &(elements, shape)) in inputs.iter().enumerate() {
+            let input = Elements {
+                elements,
+                shape,
+                seen: self.method.seen(),
+            };
+            let exponent = input.largest_exponent(self.op)?;
+            let mut power = 0;
+            if let (0, Some((first, of_made))) = (number, self.method.scaled_rows(shape)) {
+                power = -exponent;
+                scaled = Some((first, of_made * exponent));
             }
-        });
-        let mut seen = matrices.iter().map(|(elements, [n_rows, n_columns])| {
-            MatRef::from_row_major_slice(elements, *n_rows, *n_columns)
+            matrices.push((input.columns::<W>(power)?, shape));
+        }
+        let mut seen = (matrices.iter()).map(|(numbers, [rows, columns])| {
+            MatRef::from_column_major_slice(numbers, *rows, *columns)
         });
         let (Some(a), b) = (seen.next(), seen.next()) else {
             return Err(Error::argument(self.op, "a matrix", "none"));
         };
-        let made = make(self.op, self.method, a, b)?;
-        let rows = (0..made.n_rows())
-            .flat_map(|row| (0..made.n_columns()).map(move |column| (row, column)));
-        let mut elements = reserve(made.n_rows() * made.n_columns())?;
-        elements.extend(rows.map(|(row, column)| {
-            let number = made.at(row, column);
-            (self.narrow)(match scaled {
-                Some((first, exponent)) if row >= first => times_power(number, exponent),
-                _ => number,
-            })
-        }));
-        Ok(elements)
+        make(self.op, self.method, a, b)?.write(scaled, made);
+        Ok(())
     }
-
-    /// The elements as faer's numbers; none may be infinite or NaN, which no method survives. Those
-    /// that a method does not look at are 0.
-    fn widened<W: Number>(&self, elements: &[T], n_columns: usize) -> Result<Vec<W>, Error> {
-        let place = |at: usize| [at / n_columns, at % n_columns];
-        let sees_all = !self.method.sees_lower_triangle();
-        let is_seen = |at: usize| {
-            sees_all || {
-                let [row, column] = place(at);
-                column <= row
-            }
-        };
-        let is_bad = |(at, x): (usize, &T)| {
-            let (re, im) = x.parts();
-            !(re.is_finite() && im.is_finite()) && is_seen(at)
-        };
-        if let Some(at) = elements.iter().enumerate().position(is_bad) {
-            let [row, column] = place(at);
-            let found = format!("{} in row {row}, column {column}", elements[at]);
-            return Err(Error::argument(self.op, "finite elements", found));
-        }
-        try_collect(elements.iter().enumerate().map(|(at, x)| {
-            W::of_parts(match is_seen(at) {
-                // Of a Hermitian matrix.
-                true if !sees_all && place(at)[0] == place(at)[1] => (x.parts().0, 0.0),
-                true => x.parts(),
-                false => (0.0, 0.0),
-            })
-        }))
-    }
-}
-
-/// Divides elements by the power of two that brings the largest near 1, and gives its exponent. Of
-/// others squares become 0 or infinite, and faer compares some with numbers that do not depend on
-/// the matrix: eigenvectors of a matrix with elements of 1e-15 were no eigenvectors.
-fn scale<W: Number>(elements: &mut [W]) -> i32 {
-    let nonzero = elements.iter().filter(|x| x.complex() != Complex::ZERO);
-    let exponent = nonzero.map(|x| exponent(x.complex())).max().unwrap_or(0);
-    if exponent == 0 {
-        return 0;
-    }
-    for x in elements {
-        let Complex { re, im } = times_power(x.complex(), -exponent);
-        *x = W::of_parts((re, im));
-    }
-    exponent
 }
 
 fn make<W: Number>(
@@ -204,24 +160,24 @@ fn make<W: Number>(
     b: Option<MatRef<'_, W>>,
 ) -> Result<Made<W>, Error> {
     let b = b.unwrap_or_else(|| a.subcols(0, 0));
-    Ok(Made::Matrix(match method {
-        Method::Solve => systems::solve(op, a, b)?,
-        Method::SolveLower => systems::solve_lower(op, a, b)?,
-        Method::SolveUpper => systems::solve_upper(op, a, b)?,
-        Method::SolveCholesky => systems::solve_cholesky(op, a, b)?,
+    Ok(Made::Numbers(match method {
+        Method::Solve => vec![Rows::Of(systems::solve(op, a, b)?)],
+        Method::SolveLower => vec![Rows::Of(systems::solve_lower(op, a, b)?)],
+        Method::SolveUpper => vec![Rows::Of(systems::solve_upper(op, a, b)?)],
+        Method::SolveCholesky => vec![Rows::Of(systems::solve_cholesky(op, a, b)?)],
         Method::Lu => systems::lu(op, a)?,
-        Method::SolveLu => systems::solve_lu(a, b),
-        Method::Inverse => systems::inverse(op, a)?,
-        Method::Determinant => systems::determinant(a),
-        Method::LogDeterminant => systems::log_determinant(a),
-        Method::Cholesky => systems::cholesky(op, a)?,
+        Method::SolveLu => vec![Rows::Of(systems::solve_lu(a, b))],
+        Method::Inverse => vec![Rows::Of(systems::inverse(op, a)?)],
+        Method::Determinant => vec![Rows::Of(systems::determinant(a))],
+        Method::LogDeterminant => vec![Rows::Of(systems::log_determinant(a))],
+        Method::Cholesky => vec![Rows::Of(systems::cholesky(op, a)?)],
         Method::Qr => factors::qr(a),
         Method::Svd => factors::svd(op, a)?,
-        Method::SingularValues => factors::singular_values(op, a)?,
+        Method::SingularValues => vec![Rows::Of(factors::singular_values(op, a)?)],
         Method::Eigh => eigen::eigh(op, a)?,
-        Method::Eigvalsh => eigen::eigvalsh(op, a)?,
+        Method::Eigvalsh => vec![Rows::Of(eigen::eigvalsh(op, a)?)],
         Method::Eig => return Ok(Made::Complex(eigen::eig(op, a)?)),
-        Method::Eigvals => return Ok(Made::Complex(eigen::eigvals(op, a)?)),
+        Method::Eigvals => return Ok(Made::Complex(vec![Rows::Of(eigen::eigvals(op, a)?)])),
     }))
 }
 

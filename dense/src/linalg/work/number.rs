@@ -1,4 +1,4 @@
-//! The numbers that faer computes with, and the matrices it makes.
+//! The numbers that faer computes with.
 
 use super::spectrum;
 use faer::linalg::evd::EvdError;
@@ -16,15 +16,18 @@ pub(super) trait Number: ComplexField<Real = f64> + Copy {
         vectors: Option<&mut Mat<Complex<f64>>>,
     ) -> Result<Vec<Complex<f64>>, EvdError>;
 
+    #[inline]
     fn from_real(x: f64) -> Self {
         Self::of_parts((x, 0.0))
     }
 }
 
 impl Number for f64 {
+    #[inline]
     fn of_parts((re, _): (f64, f64)) -> Self {
         re
     }
+    #[inline]
     fn complex(self) -> Complex<f64> {
         Complex::from(self)
     }
@@ -37,9 +40,11 @@ impl Number for f64 {
 }
 
 impl Number for Complex<f64> {
+    #[inline]
     fn of_parts((re, im): (f64, f64)) -> Self {
         Complex::new(re, im)
     }
+    #[inline]
     fn complex(self) -> Complex<f64> {
         self
     }
@@ -51,43 +56,15 @@ impl Number for Complex<f64> {
     }
 }
 
-/// What a method has made.
-pub(super) enum Made<W> {
-    Matrix(Mat<W>),
-    /// Eigenvalues of a matrix that is not Hermitian may be complex where it is real.
-    Complex(Mat<Complex<f64>>),
-}
-
-impl<W: Number> Made<W> {
-    pub(super) fn n_rows(&self) -> usize {
-        match self {
-            Self::Matrix(made) => made.nrows(),
-            Self::Complex(made) => made.nrows(),
-        }
-    }
-
-    pub(super) fn n_columns(&self) -> usize {
-        match self {
-            Self::Matrix(made) => made.ncols(),
-            Self::Complex(made) => made.ncols(),
-        }
-    }
-
-    pub(super) fn at(&self, row: usize, column: usize) -> Complex<f64> {
-        match self {
-            Self::Matrix(made) => made[(row, column)].complex(),
-            Self::Complex(made) => made[(row, column)],
-        }
-    }
-}
-
 /// The power of two at or below the larger part of a number; of 0 and subnormal numbers that below
 /// all others.
+#[inline]
 pub(super) fn exponent(x: Complex<f64>) -> i32 {
     (x.re.abs().max(x.im.abs()).to_bits() >> 52) as i32 - 1023
 }
 
 /// A number times a power of two, which may itself be out of range.
+#[inline]
 pub(super) fn times_power(x: Complex<f64>, power: i32) -> Complex<f64> {
     let half = power / 2;
     x * 2f64.powi(half) * 2f64.powi(power - half)

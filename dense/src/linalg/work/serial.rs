@@ -46,8 +46,8 @@ pub(super) fn lu<W: Number>(a: MatRef<'_, W>) -> Lu<W> {
     Lu { factors, places }
 }
 
-/// The lower triangle of what it returns is the factor of a Hermitian matrix, of which the lower
-/// triangle counts.
+/// The lower triangular factor of a Hermitian matrix, of which the lower triangle counts and the
+/// rest is 0.
 pub(super) fn cholesky<W: Number>(a: MatRef<'_, W>) -> Result<Mat<W>, LltError> {
     let mut factor = a.to_owned();
     let scratch = cholesky_in_place_scratch::<W>(a.nrows(), Par::Seq, Default::default());

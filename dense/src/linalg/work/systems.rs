@@ -1,5 +1,6 @@
 //! Linear systems, inverses and determinants, by an LU or a Cholesky factorisation.
 
+use super::conversion::Rows;
 use super::far::{self, Triangle};
 use super::number::{Number, exponent, times_power};
 use super::serial::{self, Lu};
@@ -100,14 +101,11 @@ pub(super) fn solve_cholesky<W: Number>(
 }
 
 /// The rows of `u`, and below its diagonal those of `l`; then the places of these rows in `a`.
-pub(super) fn lu<W: Number>(op: &'static str, a: MatRef<'_, W>) -> Result<Mat<W>, Error> {
-    let n = a.nrows();
+pub(super) fn lu<W: Number>(op: &'static str, a: MatRef<'_, W>) -> Result<Vec<Rows<W>>, Error> {
     let Lu { factors, places } = factored(a);
     check_pivots(op, factors.as_ref())?;
-    Ok(Mat::from_fn(n + 1, n, |row, column| match row == n {
-        true => W::from_real(places[column] as f64),
-        false => factors[(row, column)],
-    }))
+    let places = Rows::one(places.len(), |at| W::from_real(places[at] as f64));
+    Ok(vec![Rows::Of(factors), places])
 }
 
 /// Of what [`lu`] has made.
@@ -167,17 +165,10 @@ pub(super) fn log_determinant<W: Number>(a: MatRef<'_, W>) -> Mat<W> {
 }
 
 pub(super) fn cholesky<W: Number>(op: &'static str, a: MatRef<'_, W>) -> Result<Mat<W>, Error> {
-    let lower = serial::cholesky(a).map_err(|LltError::NonPositivePivot { index }| {
+    serial::cholesky(a).map_err(|LltError::NonPositivePivot { index }| {
         let found = format!("one whose first {} rows and columns are not", index + 1);
         Error::argument(op, "a positive definite matrix", found)
-    })?;
-    Ok(Mat::from_fn(a.nrows(), a.nrows(), |row, column| {
-        if row < column {
-            W::from_real(0.0)
-        } else {
-            lower[(row, column)]
-        }
-    }))
+    })
 }
 
 /// Whether a permutation is one of an odd number of exchanges.
