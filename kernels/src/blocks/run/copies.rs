@@ -1,5 +1,7 @@
-//! Loops that copy an array to another one, which are the boundaries of grids: line by line,
-//! without a way through registers. A line may be a column, whose elements lie far apart.
+//! Loops that copy an array to another one: line by line, without a way through registers. A line
+//! may be a column, whose elements lie far apart, as at the boundary of a grid. Where lines next to
+//! each other are such columns, of a transposed matrix, they are copied in small squares, so that
+//! what comes into the cache with an element is used while it is there.
 #![expect(unsafe_code, reason = "copies elements through pointers of the launch")]
 
 use super::lines::{CopyRun, Lines, offset};
@@ -7,6 +9,42 @@ use super::strided::copy_run;
 use super::worker::{Run, Worker};
 use crate::launch::{Layout, Operand};
 use std::ops::Range;
+
+/// The lines and elements of a square: a line of the cache has as many elements of eight bytes.
+const SIDE: usize = 8;
+/// The bytes of a line of the cache.
+const CACHE_LINE: usize = 64;
+/// The ways of the L2 cache, and the bytes of one: what lies so far apart shares a place.
+const WAYS: usize = 8;
+const WAY: usize = 64 << 10;
+
+/// Lines that are copied in squares: how many, and their elements.
+type Sides = [usize; 2];
+/// The first element of an array of lines, and the distances from line to line and from element to
+/// element, in elements.
+type Crossed<T> = (*mut T, [isize; 2]);
+
+impl CopyRun {
+    /// Whether the elements of a line lie so far apart in one of the arrays that the L2 cache does
+    /// not hold them until those of the next line are copied, which are beside them. It is the case
+    /// of a few dozen elements where their distance is a large power of two.
+    pub(crate) fn is_across(&self) -> bool {
+        let Some(next) = self.lines.next() else {
+            return false;
+        };
+        let is_across = |layout: &Layout| {
+            let (step, between) = (self.lines.step(layout), layout.strides[next]);
+            let bytes = step.unsigned_abs() * self.size;
+            let apart = 1
+                << bytes
+                    .trailing_zeros()
+                    .clamp(CACHE_LINE.ilog2(), WAY.ilog2());
+            let is_lost = bytes >= CACHE_LINE && self.lines.len() > WAYS * (WAY / apart);
+            is_lost && between.unsigned_abs() < step.unsigned_abs()
+        };
+        is_across(&self.from.1) != is_across(&self.to.1)
+    }
+}
 
 impl Run<'_> {
     /// The copy that the loop is, if its arrays have lines in common. Blocks do as well where both
@@ -18,16 +56,19 @@ impl Run<'_> {
             _ => None,
         };
         let is_plain = |arg: u32| self.arrays[arg as usize].is_contiguous;
-        if self.arrays[to as usize].is_streamed || is_plain(from) && is_plain(to) {
+        if is_plain(from) && is_plain(to) {
             return None;
         }
+        let is_streamed = self.arrays[to as usize].is_streamed;
         let (from, to) = (array(from)?, array(to)?);
-        Some(CopyRun {
+        let lines = Lines::of_all([from.1, to.1].into_iter())?;
+        let copy = CopyRun {
             size,
             from,
             to,
-            lines: Lines::of_all([from.1, to.1].into_iter())?,
-        })
+            lines,
+        };
+        (!is_streamed || copy.is_across()).then_some(copy)
     }
 }
 
@@ -43,6 +84,7 @@ impl Worker<'_> {
             to,
             lines,
         } = *copy;
+        let across = lines.next().filter(|_| copy.is_across());
         let mut first = rows.start;
         while first < rows.end {
             let (line, around) = lines.around(first);
@@ -54,11 +96,79 @@ impl Worker<'_> {
                     offset(index, layout.strides) + (first - around.start) as isize * step;
                 (data.wrapping_offset(elements * size as isize), step)
             };
+            let n_lines = lines.following(line, (rows.end - first) / lines.len());
+            if let Some(next) = across.filter(|_| first == around.start && n_lines > 1) {
+                let crossed = |array: (*mut u8, Layout)| {
+                    let (data, step) = place(array);
+                    (data, [array.1.strides[next], step])
+                };
+                // SAFETY: as below, for several whole lines.
+                unsafe { copy_across(size, [n_lines, lines.len()], crossed(from), crossed(to)) };
+                first += n_lines * lines.len();
+                continue;
+            }
             let (from, step) = place(from);
             // SAFETY: the caller promises these rows of both arrays, which lie in one line; where
             // they share memory, each row meets only itself.
             unsafe { copy_run(size, end - first, (from.cast_const(), step), place(to)) };
             first = end;
+        }
+    }
+}
+
+/// Copies lines in squares.
+///
+/// # Safety
+/// The elements, of `size` bytes (1, 4, 8 or 16), must be readable and writable; where both arrays
+/// share memory, each element meets only itself.
+unsafe fn copy_across(size: usize, sides: Sides, from: Crossed<u8>, to: Crossed<u8>) {
+    // SAFETY: forwarded, for elements of this size.
+    unsafe {
+        match size {
+            1 => copy_squares::<u8>(sides, from, to),
+            4 => copy_squares::<u32>(sides, from, to),
+            8 => copy_squares::<u64>(sides, from, to),
+            _ => copy_squares::<[u64; 2]>(sides, from, to),
+        }
+    }
+}
+
+/// # Safety
+/// As [`copy_across`].
+unsafe fn copy_squares<T: Copy>([n_lines, len]: Sides, from: Crossed<u8>, to: Crossed<u8>) {
+    let at = |(data, steps): Crossed<u8>, line: usize, element: usize| {
+        let elements = line as isize * steps[0] + element as isize * steps[1];
+        data.wrapping_offset(elements * size_of::<T>() as isize)
+            .cast::<T>()
+    };
+    for line in (0..n_lines).step_by(SIDE) {
+        for element in (0..len).step_by(SIDE) {
+            let sides = [SIDE.min(n_lines - line), SIDE.min(len - element)];
+            let from = (at(from, line, element), from.1);
+            let to = (at(to, line, element), to.1);
+            // SAFETY: the caller's promise, of which this is a part.
+            unsafe {
+                match sides {
+                    [SIDE, SIDE] => copy_square([SIDE, SIDE], from, to),
+                    _ => copy_square(sides, from, to),
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`copy_across`].
+#[inline(always)]
+unsafe fn copy_square<T: Copy>([n_lines, len]: Sides, from: Crossed<T>, to: Crossed<T>) {
+    for line in 0..n_lines as isize {
+        for element in 0..len as isize {
+            let place = |steps: [isize; 2]| line * steps[0] + element * steps[1];
+            // SAFETY: an element of both arrays, which the caller promises.
+            unsafe {
+                let x = from.0.offset(place(from.1)).read_unaligned();
+                to.0.offset(place(to.1)).write_unaligned(x);
+            }
         }
     }
 }

@@ -110,10 +110,15 @@ impl Lines {
         self.layout.dims[inner].iter().product()
     }
 
+    /// The dimension next to a line.
+    pub(crate) fn next(&self) -> Option<usize> {
+        self.n_outer.checked_sub(1)
+    }
+
     /// How many whole lines, from one on, lie one after the other along the dimension next to a
     /// line, of `n` lines at most.
     pub(crate) fn following(&self, line: usize, n: usize) -> usize {
-        match self.n_outer.checked_sub(1) {
+        match self.next() {
             Some(next) => n.min(self.layout.dims[next] - line % self.layout.dims[next]),
             None => n.min(1),
         }
@@ -121,7 +126,7 @@ impl Lines {
 
     /// The bytes from line to line of an array along the dimension next to a line.
     pub(crate) fn line_step(&self, placed: &Placed) -> i64 {
-        let elements = match (placed.strides, self.n_outer.checked_sub(1)) {
+        let elements = match (placed.strides, self.next()) {
             (Some(strides), Some(next)) => strides[next],
             (Some(_), None) => 0,
             (None, _) => self.len() as isize * placed.step,

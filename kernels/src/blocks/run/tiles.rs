@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "writes the partial results of tiles")]
 
 use super::bound::Address;
+use super::lines::CopyRun;
 use super::uniform::misbound;
 use super::worker::Worker;
 use crate::abi::CHUNK;
@@ -58,13 +59,15 @@ impl Worker<'_> {
     unsafe fn run_blocks(&mut self, rows: Range<usize>, before_rows: &mut impl FnMut(usize)) {
         // SAFETY: forwarded.
         unsafe {
-            match (self.run.native, self.run.copy) {
+            let native = self.run.native;
+            let is_better = |copy: &CopyRun| native.is_none() || copy.is_across();
+            match (self.run.copy.filter(is_better), native) {
                 (None, None) => self.run_in_blocks(rows, before_rows),
-                (None, Some(copy)) => {
+                (Some(copy), _) => {
                     before_rows(rows.end);
                     self.run_copy(&copy, rows);
                 }
-                (Some(native), _) => {
+                (None, Some(native)) => {
                     before_rows(rows.end);
                     self.run_native(&native, rows);
                 }
