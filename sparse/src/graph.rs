@@ -16,12 +16,16 @@
 
 mod bellman_ford;
 mod depth_first;
+mod flow;
 mod laplacian;
+mod matching;
 mod spanning_tree;
 
 pub use bellman_ford::bellman_ford;
 pub use depth_first::{DepthFirst, depth_first};
+pub use flow::{Flow, maximum_flow};
 pub use laplacian::{Degree, laplacian, normalized_laplacian};
+pub use matching::{maximum_matching, minimum_weight_matching, structural_rank};
 pub use spanning_tree::minimum_spanning_tree;
 
 use crate::exchange::own_rows::HeldRows;

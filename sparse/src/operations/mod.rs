@@ -10,6 +10,7 @@ mod operators;
 pub(crate) mod product;
 mod residual;
 
+mod bandwidth;
 mod compare;
 mod extract;
 mod extremes;

@@ -16,9 +16,8 @@ pub(crate) struct Lengths<'a> {
 
 impl Lengths<'_> {
     pub(super) fn of(&self, node: u32) -> impl Iterator<Item = (u32, f64)> {
-        let first = self.edges.pos[node as usize] as usize;
         let others = self.edges.of(node);
-        let lengths = &self.lengths[first..first + others.len()];
+        let lengths = &self.lengths[self.edges.numbers_of(node)];
         others.iter().copied().zip(lengths.iter().copied())
     }
 }

@@ -7,7 +7,11 @@ pub(crate) mod components;
 pub(crate) mod cuthill_mckee;
 pub(crate) mod depth_first;
 pub(crate) mod dijkstra;
+pub(crate) mod flow;
+pub(crate) mod matching;
 pub(crate) mod spanning_tree;
+
+use std::ops::Range;
 
 /// No node: there are fewer.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -25,9 +29,14 @@ impl<'a> Edges<'a> {
         self.pos.len() - 1
     }
 
+    /// Which edges are those of a node.
+    pub(crate) fn numbers_of(&self, node: u32) -> Range<usize> {
+        let node = node as usize;
+        self.pos[node] as usize..self.pos[node + 1] as usize
+    }
+
     /// The nodes that the edges of a node lead to, ascending.
     pub(crate) fn of(&self, node: u32) -> &'a [u32] {
-        let node = node as usize;
-        &self.crd[self.pos[node] as usize..self.pos[node + 1] as usize]
+        &self.crd[self.numbers_of(node)]
     }
 }
