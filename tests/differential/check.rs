@@ -7,7 +7,6 @@ use sparsefuse::runtime::{Error, ErrorKind};
 use std::sync::Arc;
 
 /// What a program means, computed once for all setups that it runs in.
-#[derive(Debug)]
 pub(crate) struct Meaning {
     /// The steps that make sense.
     steps: Vec<Step>,

@@ -58,7 +58,7 @@ fn names_of_files_need_not_be_utf_8() {
     use std::os::unix::ffi::OsStrExt;
 
     let name = |end: &[u8]| {
-        let bytes = [b"\xff\xfe", end].concat();
+        let bytes = [&b"\xff\xfe"[..], end].concat();
         scratch("").join(std::ffi::OsStr::from_bytes(&bytes))
     };
     let (matrix, out) = (name(b".mtx"), name(b".x.mtx"));
