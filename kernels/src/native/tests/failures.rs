@@ -117,7 +117,7 @@ fn broken_compilers_leave_the_blocks() {
             "the C compiler failed: x.c:1: error: bad",
         ),
         (shell("exit 1"), "the C compiler failed: no message"),
-        (shell("sleep 100"), "the C compiler took longer than 0.3 s"),
+        (shell("sleep 1000"), "the C compiler took longer than 0.3 s"),
         (shell("true"), "the C compiler failed: mv: "),
         (shell("echo rubbish > part"), "the library does not load"),
         (shell(": > part"), "the library does not load"),
@@ -125,7 +125,7 @@ fn broken_compilers_leave_the_blocks() {
         // On a machine with other work the others may take their time.
         let limit = match expected.contains("longer") {
             true => Duration::from_millis(300),
-            false => Duration::from_secs(25),
+            false => LONG,
         };
         let toolchain = Toolchain {
             limit,
@@ -138,7 +138,7 @@ fn broken_compilers_leave_the_blocks() {
             note.starts_with("in blocks: ") && note.contains(expected),
             "{note}"
         );
-        assert!(started.elapsed() < Duration::from_secs(30));
+        assert!(started.elapsed() < 2 * LONG);
         let left: Vec<_> = fs::read_dir(folder.0.join("cache")).unwrap().collect();
         assert!(left.is_empty(), "{expected}: {left:?}");
     }
