@@ -156,8 +156,8 @@ where
     let alone = run_ranks(first.ranks, &first.config, program);
     let expected = alone.expect("every rank succeeds").remove(0);
     let processes = Processes::join().expect("the processes connect");
-    // Each process has a table of ranks: on several processes the first lines suffice, of those with
-    // few ranks in each, since all of them share the cores of this machine.
+    // Each process has a table of ranks: on several processes the first lines suffice, of those
+    // with few ranks in each, since all of them share the cores of this machine.
     let (lines, most_ranks) = match processes.count() {
         1 => (settings.len(), usize::MAX),
         _ => (3, 2),

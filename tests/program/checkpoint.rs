@@ -137,8 +137,8 @@ fn a_killed_job_ends_as_if_it_had_not_been() {
         "{solve} --ranks 2 --checkpoint {} --every 1",
         file.display()
     );
-    // With a checkpoint for each of several hundred iterations a job is still at work when the first
-    // is there; on a machine with other work the signal may come too late all the same.
+    // With a checkpoint for each of several hundred iterations a job is still at work when the
+    // first is there; on a machine with other work the signal may come too late all the same.
     let is_killed_in_time = || {
         let _ = fs::remove_file(&file);
         let mut job = program(&line).stdout(Stdio::null()).spawn().unwrap();
