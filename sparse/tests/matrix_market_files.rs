@@ -11,7 +11,7 @@ use sparsefuse_sparse::matrix_market::{
     write_sparse,
 };
 use sparsefuse_sparse::{Triplets, read_columns};
-use sparsefuse_testing::matrices;
+use sparsefuse_testing::{matrices, own_folder};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -84,8 +84,7 @@ fn names_a_file_that_is_not_there() {
 
 /// A folder of this test alone.
 fn fresh_folder(test: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
-    let _ = fs::remove_dir_all(&folder);
+    let folder = own_folder(Path::new(env!("CARGO_TARGET_TMPDIR"))).join(test);
     fs::create_dir_all(&folder).unwrap();
     folder
 }

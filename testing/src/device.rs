@@ -4,6 +4,7 @@ use sparsefuse_kernels::Toolchain;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The compiler of the emulated device, which keeps its kernels below this folder, and takes no
 /// loops of the host; `None`, which is printed, where there is no C compiler.
@@ -18,6 +19,8 @@ use std::sync::Arc;
 pub fn device_toolchain(folder: &Path) -> Option<Arc<Toolchain>> {
     let toolchain = Toolchain {
         patience: u64::MAX,
+        // The machine may be busy, and the compiler has the lowest priority.
+        limit: Duration::from_secs(300),
         ..Toolchain::new(folder.join("sparsefuse-device"))
     };
     let runs = |command: &Vec<String>| {

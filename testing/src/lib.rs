@@ -2,8 +2,8 @@
 //!
 //! [`everywhere()`] runs a program in the settings that must not change a bit of what it returns,
 //! [`bodies`] and [`stores`] have the tasks and vectors of small programs on the runtime,
-//! [`matrices`] finds the real matrices beside the checkout, and [`device_toolchain`] the compiler
-//! of the emulated device.
+//! [`matrices`] finds the real matrices beside the checkout, [`device_toolchain`] the compiler of
+//! the emulated device, and [`own_folder`] is where a program of tests writes its files.
 //!
 //! A development dependency only: what users build does not have this crate. Unit tests of
 //! `runtime` and `kernels` cannot use it, since it is linked with a second copy of these crates,
@@ -13,11 +13,13 @@ pub mod bodies;
 mod device;
 mod everywhere;
 mod folder;
+mod scratch;
 pub mod stores;
 
 pub use device::device_toolchain;
 pub use everywhere::{everywhere, everywhere_with, small};
 pub use folder::{matrices, matrix};
+pub use scratch::own_folder;
 
 use sparsefuse_kernels::{Element, Value};
 

@@ -1,17 +1,32 @@
 //! Whether a program gives on the library what it means.
 
-use crate::program::Program;
-use crate::reference;
+use crate::program::{Program, Step};
+use crate::reference::{self, Observation};
 use crate::run::{self, Seen, Setup, is_same};
 use sparsefuse::runtime::{Error, ErrorKind};
+use std::sync::Arc;
+
+/// What a program means, computed once for all setups that it runs in.
+pub(crate) struct Meaning {
+    /// The steps that make sense.
+    steps: Vec<Step>,
+    expected: Vec<Observation>,
+}
+
+impl Meaning {
+    pub(crate) fn of(program: &Program) -> Arc<Self> {
+        let (steps, expected) = reference::run(program);
+        Arc::new(Self { steps, expected })
+    }
+}
 
 /// Runs a program in a setup; what its ranks saw, or what is wrong with it.
-pub(crate) fn check(program: &Program, setup: &Setup) -> Result<Vec<Seen>, String> {
-    let (steps, expected) = reference::run(program);
-    let ranks = run::run(&steps, setup).map_err(|error| error.to_string())?;
+pub(crate) fn check(meaning: &Meaning, setup: &Setup) -> Result<Vec<Seen>, String> {
+    let Meaning { steps, expected } = meaning;
+    let ranks = run::run(steps, setup).map_err(|error| error.to_string())?;
     let is_limited = setup.config.memory_limit != usize::MAX;
     for (rank, seen) in ranks.iter().enumerate() {
-        observations(seen, &expected, is_limited).map_err(|text| format!("rank {rank}: {text}"))?;
+        observations(seen, expected, is_limited).map_err(|text| format!("rank {rank}: {text}"))?;
         if let Some(text) = seen.changed.first() {
             return Err(format!("rank {rank}: what was held has changed: {text}"));
         }
@@ -27,17 +42,13 @@ pub(crate) fn check(program: &Program, setup: &Setup) -> Result<Vec<Seen>, Strin
         }
     }
     if !is_limited {
-        fewer_fused_tasks(&steps, setup, &ranks)?;
+        fewer_fused_tasks(steps, setup, &ranks)?;
     }
     Ok(ranks)
 }
 
 /// Whether a rank saw what the program means; where memory is limited, it may have failed to.
-fn observations(
-    seen: &Seen,
-    expected: &[reference::Observation],
-    is_limited: bool,
-) -> Result<(), String> {
+fn observations(seen: &Seen, expected: &[Observation], is_limited: bool) -> Result<(), String> {
     for (number, found) in seen.observations.iter().enumerate() {
         let found = match found {
             Ok(found) => found,
@@ -78,11 +89,7 @@ fn is_refusal(error: &Error) -> bool {
 }
 
 /// Fusion never makes more tasks, where the windows are the same with it and without.
-fn fewer_fused_tasks(
-    steps: &[crate::program::Step],
-    setup: &Setup,
-    ranks: &[Seen],
-) -> Result<(), String> {
+fn fewer_fused_tasks(steps: &[Step], setup: &Setup, ranks: &[Seen]) -> Result<(), String> {
     if !setup.config.fusion || setup.config.max_window != setup.config.window || setup.ranks > 2 {
         return Ok(());
     }

@@ -1,5 +1,6 @@
 //! Programs that failed once, each with its story.
 
+use crate::check::Meaning;
 use crate::generate::base;
 use crate::program::Operand::{Number, Of};
 use crate::program::Step::{
@@ -17,6 +18,7 @@ use sparsefuse::runtime::{Config, Executor};
 /// and element by element.
 fn keep(tile_len: usize, steps: Vec<Step>) {
     let program = Program { tile_len, steps };
+    let meaning = Meaning::of(&program);
     let ways = [false, true]
         .map(|fusion| [Executor::Blocks, Executor::Reference].map(|executor| (fusion, executor)));
     for ranks in 1..=5 {
@@ -28,7 +30,7 @@ fn keep(tile_len: usize, steps: Vec<Step>) {
                 ..base(tile_len).config
             };
             let setup = Setup { ranks, config };
-            if let Err(failure) = check_within(LIMIT, &program, &setup) {
+            if let Err(failure) = check_within(LIMIT, &meaning, &setup) {
                 panic!("{setup:?}\n{program}\n{failure}");
             }
         }
@@ -268,7 +270,7 @@ fn what_is_written_in_place_must_be_there() {
         ..base(7).config
     };
     let setup = Setup { ranks: 1, config };
-    let outcome = check_within(LIMIT, &program, &setup);
+    let outcome = check_within(LIMIT, &Meaning::of(&program), &setup);
     let seen = outcome.unwrap_or_else(|failure| panic!("{failure}"));
     assert!(seen[0].observations.iter().any(Result::is_err));
 }
@@ -526,7 +528,7 @@ fn a_halo_without_memory_fails_later_tasks_for_that_reason() {
         ..base(1).config
     };
     let setup = Setup { ranks: 3, config };
-    let outcome = check_within(LIMIT, &program, &setup);
+    let outcome = check_within(LIMIT, &Meaning::of(&program), &setup);
     let seen = outcome.unwrap_or_else(|failure| panic!("{failure}"));
     let mut observations = seen.iter().flat_map(|seen| &seen.observations);
     assert!(observations.any(Result::is_err));

@@ -26,6 +26,7 @@ mod watchdog;
 mod coverage;
 mod kept;
 
+use crate::check::Meaning;
 use crate::coverage::Coverage;
 use crate::run::Setup;
 use crate::watchdog::{LIMIT, check_within, say};
@@ -39,8 +40,9 @@ use std::time::{Duration, Instant};
 /// Programs of a normal test run. They make 13 runtimes each or so, and MPICH has tags for 65,535
 /// in one run.
 const PROGRAMS: u64 = 4500;
-/// The same of several processes, which share the cores of this machine.
-const PROGRAMS_OF_PROCESSES: u64 = PROGRAMS / 3;
+/// The same of several processes, which share the cores of this machine. Two, three and four of
+/// them run different programs.
+const PROGRAMS_OF_PROCESSES: u64 = 1000;
 /// Random setups of each program, besides the base.
 const SETUPS: u64 = 5;
 
@@ -83,6 +85,7 @@ fn random_programs_agree_to_the_bit() {
     let processes = Processes::join().unwrap();
     let is_alone = processes.count() == 1;
     let extent = extent(is_alone);
+    let first = PROGRAMS_OF_PROCESSES * (processes.count() as u64 - 1);
     let begin = Instant::now();
     let next = AtomicU64::new(0);
     let failures = Mutex::new(Vec::new());
@@ -95,7 +98,7 @@ fn random_programs_agree_to_the_bit() {
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     let (is_over, first) = match extent {
-                        Extent::Programs(n) => (number >= n, 0),
+                        Extent::Programs(n) => (number >= n, first),
                         Extent::Seed(seed) => (number > 0, seed),
                         Extent::For(limit, first) => (begin.elapsed() >= limit, first),
                     };
@@ -165,7 +168,7 @@ fn random_programs_on_a_device_agree_to_the_bit() {
         setup.config.device_threshold = DEVICE_THRESHOLDS[(seed / 4) as usize % 4];
         setup.config.executor = Executor::Blocks;
         setup.config.native = Some(Arc::clone(&toolchain));
-        match check_within(COMPILING * LIMIT, &program, &setup) {
+        match check_within(COMPILING * LIMIT, &Meaning::of(&program), &setup) {
             Ok(seen) => device_tasks += seen[0].counters.device_tasks,
             Err(failure) => panic!("{}", shrink::report(seed, &program, &setup, &failure)),
         }
@@ -179,6 +182,7 @@ const MOST_FAILURES: usize = 3;
 /// Runs the program of a seed in some setups.
 fn one(seed: u64, is_alone: bool, coverage: &Mutex<Coverage>) -> Result<(), String> {
     let program = generate::program(seed);
+    let meaning = Meaning::of(&program);
     let base = generate::base(program.tile_len);
     // Several processes share the cores of this machine.
     let setups = if is_alone { SETUPS } else { 1 };
@@ -191,7 +195,7 @@ fn one(seed: u64, is_alone: bool, coverage: &Mutex<Coverage>) -> Result<(), Stri
             1 + setup.ranks % 2
         };
         let setup = Setup { ranks, ..setup };
-        match check_within(LIMIT, &program, &setup) {
+        match check_within(LIMIT, &meaning, &setup) {
             Ok(seen) => coverage
                 .lock()
                 .expect("no thread panics while it counts")

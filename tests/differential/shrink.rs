@@ -1,5 +1,6 @@
 //! Failing programs made small.
 
+use crate::check::Meaning;
 use crate::program::Program;
 use crate::reference;
 use crate::run::Setup;
@@ -14,7 +15,9 @@ const SHORT: Duration = Duration::from_secs(3);
 /// The smallest program and plainest setup found that still fail, and how.
 pub(crate) fn report(seed: u64, program: &Program, setup: &Setup, failure: &str) -> String {
     say(&format!("seed {seed} fails in {setup:?}: {:.300}", failure));
-    let fails = |program: &Program, setup: &Setup| check_within(SHORT, program, setup).is_err();
+    let check =
+        |program: &Program, setup: &Setup| check_within(SHORT, &Meaning::of(program), setup);
+    let fails = |program: &Program, setup: &Setup| check(program, setup).is_err();
     let steps = reference::run(program).0;
     let mut program = Program {
         steps,
@@ -33,7 +36,7 @@ pub(crate) fn report(seed: u64, program: &Program, setup: &Setup, failure: &str)
             break;
         }
     }
-    let outcome = check_within(SHORT, &program, &setup);
+    let outcome = check(&program, &setup);
     let text = outcome
         .err()
         .unwrap_or_else(|| "it does not fail every time".to_owned());

@@ -1,9 +1,9 @@
 //! A watchdog: ranks that wait for each other for ever are a failure, not waited for.
 
-use crate::check::check;
-use crate::program::Program;
+use crate::check::{Meaning, check};
 use crate::run::{Seen, Setup};
 use std::io::Write as _;
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 /// [`check`], which has failed if it takes longer than `limit`; then its threads are left behind.
 pub(crate) fn check_within(
     limit: Duration,
-    program: &Program,
+    meaning: &Arc<Meaning>,
     setup: &Setup,
 ) -> Result<Vec<Seen>, String> {
     let (tell, outcome) = channel();
-    let (program, setup) = (program.clone(), setup.clone());
+    let (meaning, setup) = (Arc::clone(meaning), setup.clone());
     // The receiver is gone if the outcome comes too late.
-    let run = move || drop(tell.send(check(&program, &setup)));
+    let run = move || drop(tell.send(check(&meaning, &setup)));
     let spawned = std::thread::Builder::new().spawn(run);
     spawned.map_err(|error| error.to_string())?;
     let outcome = outcome.recv_timeout(limit);

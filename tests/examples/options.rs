@@ -40,14 +40,20 @@ fn help_has_the_equations_and_an_example() {
 
 #[test]
 fn files_and_json_have_the_result() {
+    // Under `mpiexec` all processes name the same files, and other runs of this test others.
+    #[cfg(unix)]
+    let run_of_tests = std::os::unix::process::parent_id();
+    #[cfg(not(unix))]
+    let run_of_tests = std::process::id();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let files = ["stencil27.npy", "stencil27.png"].map(|name| folder.join(name));
+    let files = ["npy", "png"].map(|end| folder.join(format!("stencil27-{run_of_tests}.{end}")));
     let [out, plot] = files.each_ref().map(|file| file.to_str().unwrap());
     let arguments = ["--size", "8", "--steps", "3", "--out", out, "--plot", plot];
     let report = run(&arguments).unwrap();
     // The first process writes them.
     if !report.values().is_empty() {
         check_files(&report, out, plot);
+        files.iter().for_each(|file| fs::remove_file(file).unwrap());
     }
     let json = report.to_json();
     assert_eq!(json["tasks_per_step"], 30.0);

@@ -1,10 +1,9 @@
 //! `sparsefuse eigs` as its users meet it: eigenvalues, reports, complaints.
 
-use super::{check_with, json_with, run_with, text};
+use super::{check_with, json_with, run_with, scratch, text};
 use num_complex::Complex;
 use serde_json::Value;
 use sparsefuse::sparse::read_columns;
-use std::path::Path;
 use std::process::Output;
 
 /// Tiles that are smaller still, so that few rows are several pieces.
@@ -67,7 +66,7 @@ fn eigenvalues() {
 /// Blocks of two rows, each a rotation that also stretches, with eigenvalues c ± s i.
 #[test]
 fn complex_eigenvalues() {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("eigs-rotations.mtx");
+    let path = scratch("eigs-rotations.mtx");
     let pairs: Vec<(f64, f64)> = (1..=20)
         .map(|j| (f64::from(j), f64::from(30 - j)))
         .collect();
@@ -141,7 +140,7 @@ fn complex_eigenvalues() {
 /// With 4 I as the mass matrix, a quarter of what they are without one.
 #[test]
 fn mass_matrices() {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("eigs-mass.mtx");
+    let path = scratch("eigs-mass.mtx");
     let mut file = "%%MatrixMarket matrix coordinate real symmetric\n30 30 30\n".to_owned();
     (1..=30).for_each(|i| file += &format!("{i} {i} 4\n"));
     std::fs::write(&path, file).unwrap();
@@ -226,7 +225,6 @@ fn small_matrices_have_as_many_as_they_can() {
 
 #[test]
 fn eigenvectors_are_the_columns_of_a_file() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let n = 40;
     let mut files = Vec::new();
     for (name, more) in [
@@ -234,7 +232,7 @@ fn eigenvectors_are_the_columns_of_a_file() {
         ("three.mtx", "--ranks 3"),
         ("packed.mtx.gz", ""),
     ] {
-        let path = folder.join(format!("eigs-{name}"));
+        let path = scratch(&format!("eigs-{name}"));
         let out = path.display();
         let line = format!("eigs poisson1d:{n} --k 3 --which largest {more} --out {out}");
         let values = json(&line)["values"].clone();

@@ -19,6 +19,7 @@ mod same_bits;
 
 use self::same_bits::check_same_bits;
 use serde_json::Value;
+use sparsefuse_testing::own_folder;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -70,7 +71,7 @@ fn check_with(environment: &[(&str, &str)], line: &str, status: i32, expected: &
 
 /// A path for a file that a test writes.
 fn scratch(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+    own_folder(Path::new(env!("CARGO_TARGET_TMPDIR"))).join(name)
 }
 
 /// A file that a test reads.

@@ -97,11 +97,19 @@ const DOCUMENTATION: Check = Check {
     variable: Some(("RUSTDOCFLAGS", "-D warnings")),
     advice: "mend the comments that rustdoc shows",
 };
+/// All of them but those of the documentation: so named, cargo does not build the programs of
+/// `examples/` besides, which clippy has seen and which are modules of `tests/examples`.
 const TESTS: Check = Check {
     heading: "tests",
-    arguments: &["test", "--workspace", "--no-fail-fast"],
+    arguments: &["test", "--workspace", "--no-fail-fast", "--tests"],
     variable: None,
     advice: "run one of the failed tests alone: `cargo test -p CRATE NAME`",
+};
+const DOC_TESTS: Check = Check {
+    heading: "tests of docs",
+    arguments: &["test", "--workspace", "--no-fail-fast", "--doc"],
+    variable: None,
+    advice: "run those of one crate alone: `cargo test -p CRATE --doc`",
 };
 const UNIT_TESTS: Check = Check {
     heading: "unit tests",
@@ -143,11 +151,19 @@ pub(crate) fn run(quick: bool) -> Result<ExitCode, String> {
             check(&one, &[])?;
         }
     }
-    let tests = if quick { UNIT_TESTS } else { TESTS };
+    let tests: &[Check] = if quick {
+        &[UNIT_TESTS]
+    } else {
+        &[TESTS, DOC_TESTS]
+    };
     let mut tally = Tally::default();
-    let outcome = run_check(&tests, tested, |command| count(command, &mut tally));
-    let outcome = outcome.and_then(|time| {
-        times.push((tests.heading, time));
+    // What fails does not keep the next from running.
+    let mut outcome = Ok(());
+    for tests in tests {
+        let ended = run_check(tests, tested, |command| count(command, &mut tally));
+        outcome = outcome.and(ended.map(|time| times.push((tests.heading, time))));
+    }
+    let outcome = outcome.and_then(|()| {
         match (has_mpi, quick) {
             (true, _) => times.push(("MPI", mpi::run(&mut tally)?)),
             (false, true) => {}
