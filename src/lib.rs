@@ -13,6 +13,22 @@
 //! # Ok::<(), sparsefuse::Error>(())
 //! ```
 //!
+//! Where to begin: [`prelude`] has what most programs use; [`dense::Array`] is NumPy's array,
+//! [`sparse::Csr`] SciPy's matrix, [`solvers`] has the methods and [`gallery`](sparse::gallery)
+//! matrices to try them on. Examples in this documentation name the crate that a type is from
+//! (`sparsefuse_dense::Array`); `use sparsefuse::prelude::*` has it too.
+//!
+//! # Features
+//!
+//! All of these but `cuda` and `mpi` are on by default.
+//!
+//! - `program`: the command line program. A library has no use for it.
+//! - `direct`: sparse direct solves (`splu`, `spcholesky`, `spsolve`, `eigsh_near`), by faer.
+//! - `linalg`: dense systems, factorisations and eigenvalues (`solve`, `svd`, `eigh`), by faer.
+//! - `fft`: Fourier and cosine transforms, by rustfft.
+//! - `interop`: conversions from and to `ndarray` and `sprs`.
+//! - `cuda`: GPUs; `mpi`: ranks that are processes.
+//!
 //! The same program runs on several ranks: processes that `mpiexec` or `srun` starts, with the
 //! feature `mpi` (see [`runtime::Processes`] and [`runtime::Runtime::of_processes`] for more than
 //! the default), or threads of one process ([`runtime::run_ranks`]). Long solves can be

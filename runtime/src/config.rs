@@ -13,11 +13,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The settings of a runtime. `Config::default()` suits most programs; tests force small tiles and
-/// many pieces.
+/// The settings of a runtime.
+///
+/// [`Config::from_env`] has what a program gets that makes no runtime of its own: all threads of the
+/// machine, and what the variables `SPARSEFUSE_...` say. `Config::default()` has one thread and
+/// looks at no variable; tests force small tiles and many pieces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Threads of each rank.
+    /// Threads of each rank; 1 unless [`Config::from_env`] or the program says otherwise.
     pub threads: usize,
     /// Rows of a tile of the summation order. **Part of the meaning**: reductions with different
     /// tile lengths may differ in the last bits.

@@ -2,13 +2,18 @@
 //!
 //! A program issues tasks on whole stores; the runtime solves how they are cut, fuses neighbours,
 //! removes temporaries, remembers what it has analysed, and runs the result on threads and ranks.
+//! Programs of arrays issue tasks by their operations, and need of this crate a [`Runtime`] with
+//! settings of their own ([`Config`]), ranks ([`run_ranks`], [`Processes`]), counters and profiles
+//! ([`Runtime::explain`], [`Runtime::profile`]) and [`Error`]; tasks of one's own are described by
+//! [`Task`] and [`HostBody`].
+//!
 //! It knows structures (ranges, the indices within them, entries beside these), but no sparse
 //! matrix and no format such as CSR: that the indices are columns is for the crates above it to
-//! say. The folders are the way of the data, and each knows only those below it in this list:
-//! [`program`] → [`machine`] → [`observe`] → [`analysis`] → [`tasks`] → [`stores`] → [`images`] →
-//! [`comm`] → [`memory`] → [`geometry`]. A host task may find the size of its result
-//! ([`Runtime::submit_deferred`]); work that calls the runtime is an eager task, which runs where
-//! it is issued ([`Runtime::eager_task`]).
+//! say. A host task may find the size of its result ([`Runtime::submit_deferred`]); work that calls
+//! the runtime is an eager task, which runs where it is issued ([`Runtime::eager_task`]).
+
+// The folders are the way of the data, and each knows only those below it in this list: `program`,
+// `machine`, `observe`, `analysis`, `tasks`, `stores`, `images`, `comm`, `memory`, `geometry`.
 
 mod hash;
 mod shape;

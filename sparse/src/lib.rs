@@ -8,16 +8,20 @@
 //!
 //! - What arrays have too, operators, products, sums along an axis, norms, panics with the message
 //!   of an [`Error`]; the `try_` method of the same name returns it. Names are those of arrays:
-//!   [`Csr::matvec`], [`Csr::matmul`], [`Csr::sum_axis`], [`Csr::norm1`].
+//!   [`Csr::matvec`], [`Csr::matmul`], [`Csr::sum_axis`], [`Csr::abs`].
+//! - Norms of a sparse matrix are those of an operator: [`Csr::norm1`] is the largest sum of a
+//!   column, as of SciPy's `norm(a, 1)`. `norm1` and `norm_inf` of an array take all its elements;
+//!   a dense matrix has the norms of an operator by `matrix_norm`.
+//! - `*` with a sparse operand is the product of matrices, as of SciPy's `csr_matrix`;
+//!   [`Csr::multiply`] multiplies element by element. `*` between dense arrays goes element by
+//!   element.
 //! - What makes another matrix, solves, or reads a file is eager, runs where it is issued, and
 //!   returns a `Result`.
-//!
-//! # Folders
-//!
-//! The folders are the way of the data, and each knows only those before it: `local`, algorithms on
-//! the rows of one rank; `exchange`, what comes from other ranks; `assembly`, from rows to stores;
-//! `formats`, handles of stores; `operations`; where matrices come from, `gallery`, `matrix_market`
-//! and `npz`; and `graph`, which sees a matrix as the edges between its rows.
+
+// The folders are the way of the data, and each knows only those before it: `local`, algorithms on
+// the rows of one rank; `exchange`, what comes from other ranks; `assembly`, from rows to stores;
+// `formats`, handles of stores; `operations`; where matrices come from, `gallery`, `matrix_market`
+// and `npz`; and `graph`, which sees a matrix as the edges between its rows.
 
 mod local;
 

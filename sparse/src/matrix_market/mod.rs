@@ -1,11 +1,5 @@
 //! Matrix Market files: `.mtx`, plain or compressed with gzip.
 //!
-//! A file is read in one pass that never holds it whole: [`source`] delivers blocks of whole lines,
-//! [`header`] takes the first of them, [`body`] parses each block on the threads of the rank while
-//! the next one is read, [`number`] turns text into numbers, and [`expand`] makes the stored half
-//! of a symmetric matrix whole. On several ranks [`deal`] gives each its own blocks, and [`ranks`]
-//! sends what they hold where it belongs.
-//!
 //! The reader accepts what real tools write: comments, blank lines, tabs and carriage returns
 //! anywhere, any case in the header, Fortran's `D` exponents, SciPy's `unsigned-integer`. It
 //! refuses everything else with the file, the line, what was expected and what was found. Memory
@@ -15,6 +9,12 @@
 //! values must be finite; the diagonal of a Hermitian file must be real; and a file of a symmetric
 //! kind stores no entry above the diagonal (a reader that mirrors such entries doubles a matrix
 //! whose two triangles are both stored).
+
+// A file is read in one pass that never holds it whole: `source` delivers blocks of whole lines,
+// `header` takes the first of them, `body` parses each block on the threads of the rank while
+// the next one is read, `number` turns text into numbers, and `expand` makes the stored half
+// of a symmetric matrix whole. On several ranks `deal` gives each its own blocks, and `ranks`
+// sends what they hold where it belongs.
 
 mod body;
 mod deal;

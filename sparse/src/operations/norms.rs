@@ -82,14 +82,15 @@ twins! {
 
 twins! {
     Field;
-    /// The 1-norm: the largest sum of absolute values of a column. [`Csr::sum_axis`] and one
-    /// reduction.
+    /// The 1-norm of the operator: the largest sum of absolute values of a column, SciPy's
+    /// `norm(a, 1)`. [`Csr::sum_axis`] and one reduction. (`norm1` of an array sums all elements.)
     norm1 try_norm1(&self) -> Scalar<T::Real>;
     /// As [`Csr::transpose`].
     { self.try_abs()?.try_sum_axis(0)?.try_norm_inf() }
 
-    /// The infinity norm: the largest sum of absolute values of a row. One product with a vector
-    /// and one reduction.
+    /// The infinity norm of the operator: the largest sum of absolute values of a row, SciPy's
+    /// `norm(a, inf)`. One product with a vector and one reduction. (`norm_inf` of an array is its
+    /// largest absolute value.)
     norm_inf try_norm_inf(&self) -> Scalar<T::Real>;
     /// As [`Csr::try_sum_axis`].
     { self.try_abs()?.try_sum_axis(1)?.try_norm_inf() }
