@@ -144,7 +144,7 @@ pub(crate) fn program(run: &Run<'_>) -> Result<(), Error> {
     }
     let a = matrix(n);
     // Tile (i, j) has element (r, c) of its own at [i, j, c, r].
-    let tiled = a.reshape([n / b, b, n / b, b])?.permute_axes([0, 2, 3, 1]);
+    let tiled = a.reshape([n / b, b, n / b, b]).permute_axes([0, 2, 3, 1]);
     let (mut own, mut others) = (Vec::new(), Vec::new());
     let mut factors = tiled.clone();
     for _ in run.steps() {
@@ -175,7 +175,7 @@ pub(crate) fn program(run: &Run<'_>) -> Result<(), Error> {
     let l = factors
         .permute_axes([0, 3, 1, 2])
         .contiguous()?
-        .reshape([n, n])?;
+        .reshape([n, n]);
     let l = i.greater_equal(&j).select(&l, 0.0);
     let x = (&index % 7 + 1).cast::<f64>();
     let difference = l.matvec(&l.t().contiguous()?.matvec(&x)) - a.matvec(&x);

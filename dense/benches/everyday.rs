@@ -300,8 +300,11 @@ impl Data {
             below: &anywhere % 1000,
             mask: y.greater(0.5),
             other: x.greater(0.5),
-            square: x.slice(..side * side).reshape([side, side])?.contiguous()?,
-            tall: x.slice(..tall * 50).reshape([tall, 50])?.contiguous()?,
+            square: x
+                .slice(..side * side)
+                .try_reshape([side, side])?
+                .contiguous()?,
+            tall: x.slice(..tall * 50).try_reshape([tall, 50])?.contiguous()?,
             anywhere,
             k,
             l,

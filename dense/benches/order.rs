@@ -93,7 +93,7 @@ const WORKS: [(&str, Work); 36] = [
         let column = data
             .tall
             .slice((.., 0..1))
-            .reshape([data.tall.shape()[0]])?;
+            .try_reshape([data.tall.shape()[0]])?;
         made(&data.tall.t().try_matvec(&column)?)
     }),
     ("argmax_axis(0), square", |data| {
@@ -138,10 +138,10 @@ fn median(len: usize, work: Work) -> Result<f64, Error> {
         k: (&x * 1e9).cast(),
         below: &anywhere % 1000,
         table: x.slice(..1000).sort(),
-        tall: x.slice(..tall * 50).reshape([tall, 50])?,
-        square: x.slice(..side * side).reshape([side, side])?,
-        narrow: x.slice(..len / 4 * 4).reshape([len / 4, 4])?,
-        small: x.slice(..16).reshape([4, 4])?,
+        tall: x.slice(..tall * 50).try_reshape([tall, 50])?,
+        square: x.slice(..side * side).try_reshape([side, side])?,
+        narrow: x.slice(..len / 4 * 4).try_reshape([len / 4, 4])?,
+        small: x.slice(..16).try_reshape([4, 4])?,
         anywhere,
         x,
     };

@@ -363,7 +363,7 @@ fn reductions(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.var(x, ddof=1)" => x.var_ddof(1.0);
         "np.var(z)" => z.var();
         "np.var(a, axis=0)" => a.var_axis(0);
-        "np.var(z.reshape(50, 30), axis=1)" => z.reshape([50, 30])?.var_axis(1);
+        "np.var(z.reshape(50, 30), axis=1)" => z.reshape([50, 30]).var_axis(1);
         "np.std(x)" => x.std();
         "np.std(a, axis=1)" => a.std_axis(1);
         "np.min(x)" => x.min();
@@ -403,10 +403,10 @@ fn reductions(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.nanmin(n)" => n.nan_min();
         "np.nanprod(n[:50])" => n.slice(..50).nan_prod();
         "np.nanargmin(n)" => n.nan_argmin();
-        "np.nanargmax(n.reshape(50, 30), axis=1)" => n.reshape([50, 30])?.nan_argmax_axis(1);
-        "np.nansum(n.reshape(50, 30), axis=0)" => n.reshape([50, 30])?.nan_sum_axis(0);
-        "np.nanmedian(n.reshape(50, 30), axis=1)" => n.reshape([50, 30])?.nan_median_axis(1);
-        "np.nanquantile(n.reshape(50, 30), 0.9, axis=0)" => n.reshape([50, 30])?.nan_quantile_axis(0, 0.9);
+        "np.nanargmax(n.reshape(50, 30), axis=1)" => n.reshape([50, 30]).nan_argmax_axis(1);
+        "np.nansum(n.reshape(50, 30), axis=0)" => n.reshape([50, 30]).nan_sum_axis(0);
+        "np.nanmedian(n.reshape(50, 30), axis=1)" => n.reshape([50, 30]).nan_median_axis(1);
+        "np.nanquantile(n.reshape(50, 30), 0.9, axis=0)" => n.reshape([50, 30]).nan_quantile_axis(0, 0.9);
         "np.histogram(y, 10, (-2, 2))[0]" => y.histogram(10, -2.0..2.0).0;
         "np.histogram(y, 10)[0]" => y.histogram_all(10)?.0;
         "np.histogram(p, q)[0]" => p.histogram_at(q);
@@ -468,7 +468,7 @@ fn algebra(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.einsum('iji->j', c[:, :, :3])" => einsum_all::<f64, 1>("iji->j", &[&c.slice((.., .., ..3))])?;
         "np.einsum('ij,jk,ik->k', a, b, a @ b)" => einsum_all::<f64, 1>("ij,jk,ik->k", &[a, b, &a.matmul(b)])?;
         "np.einsum('...i,i->...', c, v[:5])" => einsum_all::<f64, 2>("...i,i->...", &[c, &v.slice(..5)])?;
-        "np.linalg.norm(z.reshape(50, 30), axis=0)" => z.reshape([50, 30])?.norm2_axis(0);
+        "np.linalg.norm(z.reshape(50, 30), axis=0)" => z.reshape([50, 30]).norm2_axis(0);
     }
     Ok(())
 }
@@ -547,7 +547,7 @@ fn shapes(table: &mut Table, inputs: &Inputs) -> Outcome {
         x, a, b, c, e, v, ..
     } = inputs;
     rows! { table "shapes":
-        "x.reshape(30, 50)" => x.reshape([30, 50])?;
+        "x.reshape(30, 50)" => x.reshape([30, 50]);
         "np.ravel(c)" => c.ravel();
         "a.T" => a.t();
         "c.transpose(2, 0, 1)" => c.permute_axes([2, 0, 1]);
@@ -570,7 +570,7 @@ fn shapes(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.pad(b, 3, mode='edge')" => b.pad([(3, 3); 2], Padding::Edge);
         "np.pad(b, 3, mode='wrap')" => b.pad([(3, 3); 2], Padding::Wrap);
         "np.pad(b, 3, mode='symmetric')" => b.pad([(3, 3); 2], Padding::Symmetric);
-        "np.broadcast_to(v, (4, 7))" => v.broadcast_to([4, 7])?;
+        "np.broadcast_to(v, (4, 7))" => v.broadcast_to([4, 7]);
     }
     Ok(())
 }
@@ -596,9 +596,9 @@ fn order(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.unique(k)" => k.unique()?;
         "np.unique(k, return_counts=True)[1]" => k.unique_counts()?.1;
         "np.unique(k, return_inverse=True)[1]" => k.unique_inverse()?.1;
-        "np.unique(k.reshape(500, 3) % 3, axis=0)" => (k.reshape([500, 3])? % 3).unique_axis(0)?;
-        "np.unique(k.reshape(500, 3) % 3, axis=0, return_counts=True)[1]" => (k.reshape([500, 3])? % 3).unique_axis_counts(0)?.1;
-        "np.unique(k.reshape(3, 500) % 3, axis=1, return_inverse=True)[1]" => (k.reshape([3, 500])? % 3).unique_axis_inverse(1)?.1;
+        "np.unique(k.reshape(500, 3) % 3, axis=0)" => (k.reshape([500, 3]) % 3).unique_axis(0)?;
+        "np.unique(k.reshape(500, 3) % 3, axis=0, return_counts=True)[1]" => (k.reshape([500, 3]) % 3).unique_axis_counts(0)?.1;
+        "np.unique(k.reshape(3, 500) % 3, axis=1, return_inverse=True)[1]" => (k.reshape([3, 500]) % 3).unique_axis_inverse(1)?.1;
         "np.isin(k, l)" => k.is_in(l);
         "np.intersect1d(k, l)" => k.intersection(l)?;
         "np.union1d(k, l)" => k.union(l)?;

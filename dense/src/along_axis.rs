@@ -62,9 +62,9 @@ impl<T: Element, const D: usize> Array<T, D> {
         named(OP, || {
             let x = match whole == of_x {
                 true => self.clone(),
-                false => self.broadcast_to(whole)?,
+                false => self.try_broadcast_to(whole)?,
             };
-            let flat = along(OP, whole, axis, &indices.broadcast_to(wanted)?)?;
+            let flat = along(OP, whole, axis, &indices.try_broadcast_to(wanted)?)?;
             x.try_take(&flat)
         })
     }
@@ -119,7 +119,7 @@ impl<T: Element, const D: usize> Array<T, D> {
             return Err(misfit(OP, shape, of_indices, axis));
         }
         named(OP, || {
-            let flat = along(OP, shape, axis, &indices.broadcast_to(wanted)?)?;
+            let flat = along(OP, shape, axis, &indices.try_broadcast_to(wanted)?)?;
             self.try_put(&flat, values)
         })
     }

@@ -135,7 +135,7 @@ macro_rules! dimensions {
                 }
                 let outer: [usize; $less] = std::array::from_fn(|d| shape[d]);
                 if let Some(reduced) = rows.reduce_over_ranks(reduction, None)? {
-                    return reduced.reshape(outer);
+                    return reduced.try_reshape(outer);
                 }
                 let shape = Shape::new(&outer);
                 let store = self.runtime().new_store(shape, T::DTYPE);

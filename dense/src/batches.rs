@@ -70,8 +70,10 @@ fn products<T: Numeric, const D: usize>(
     check_len(OP, Shape::new(&made))?;
     let n: usize = shape[..D - 2].iter().product();
     if of_b[..D - 2].iter().all(|&len| len == 1) {
-        let a: Array<T, 2> = a.reshape([n * rows, depth])?;
-        return a.try_matmul(&b.reshape([depth, columns])?)?.reshape(made);
+        let a: Array<T, 2> = a.try_reshape([n * rows, depth])?;
+        return a
+            .try_matmul(&b.try_reshape([depth, columns])?)?
+            .try_reshape(made);
     }
     let of_products = &shape[..D - 2];
     let numbers = [
@@ -79,9 +81,9 @@ fn products<T: Numeric, const D: usize>(
         Numbers::of(&of_b[..D - 2], of_products),
     ];
     let count = |of: [usize; D]| of[..D - 2].iter().product();
-    let a: Array<T, 3> = a.reshape([count(of_a), rows, depth])?;
-    let b: Array<T, 3> = b.reshape([count(of_b), depth, columns])?;
-    pairs(&a, &b, numbers, n)?.reshape(made)
+    let a: Array<T, 3> = a.try_reshape([count(of_a), rows, depth])?;
+    let b: Array<T, 3> = b.try_reshape([count(of_b), depth, columns])?;
+    pairs(&a, &b, numbers, n)?.try_reshape(made)
 }
 
 /// Which matrix of a factor belongs to a product: along an axis of length 1, the factor's is that

@@ -61,7 +61,7 @@ twins! {
         named(OP, || {
             let mut shape = [1; D];
             shape[axis] = n - 1;
-            let distance: Self = xs.try_diff(0)?.reshape(shape)?;
+            let distance: Self = xs.try_diff(0)?.try_reshape(shape)?;
             let before = distance.part(axis, 0..n - 2)?;
             let after = distance.part(axis, 1..n - 1)?;
             let both = before.try_add(&after)?;

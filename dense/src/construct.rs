@@ -200,8 +200,8 @@ twins! {
     meshgrid try_meshgrid(x: &Self, y: &Self) -> [Array<T, 2>; 2] {
         let shape = [y.len(), x.len()];
         named("meshgrid", || {
-            let x = x.try_insert_axis(0)?.broadcast_to(shape)?;
-            Ok([x, y.try_insert_axis(1)?.broadcast_to(shape)?])
+            let x = x.try_insert_axis(0)?.try_broadcast_to(shape)?;
+            Ok([x, y.try_insert_axis(1)?.try_broadcast_to(shape)?])
         })
     }
 }

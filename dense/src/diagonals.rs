@@ -26,7 +26,7 @@ twins! {
     #[doc(alias = "diag")]
     @ "If nothing has written the store."
     diagonal try_diagonal(&self, offset: isize) -> Vector<T> {
-        let flat = self.reshape([self.len()])?;
+        let flat = self.try_reshape([self.len()])?;
         flat.try_slice(places(self.shape(), offset))
     }
 }
@@ -126,7 +126,7 @@ twins! {
         check_len("to_diagonal", Shape::new(&[n, n]))?;
         let mut flat = self.runtime().enter(|| Self::try_zeros([n * n]))?;
         flat.try_assign_slice(places([n, n], offset), self)?;
-        flat.reshape([n, n])
+        flat.try_reshape([n, n])
     }
 }
 
@@ -149,6 +149,6 @@ twins! {
         check_len("kron", Shape::new(&shape))?;
         let left = self.try_insert_axis(1)?.try_insert_axis(3)?;
         let right = other.try_insert_axis(0)?.try_insert_axis(2)?;
-        left.try_mul(&right)?.reshape(shape)
+        left.try_mul(&right)?.try_reshape(shape)
     }
 }

@@ -102,7 +102,7 @@ impl Groups {
         check_axes::<D>("unique_axis", [axis])?;
         let slices = array.try_move_axis(axis, 0)?;
         let shape = slices.shape();
-        let rows = slices.reshape([shape[0], shape[1..].iter().product()])?;
+        let rows = slices.try_reshape([shape[0], shape[1..].iter().product()])?;
         let rows = rows.contiguous()?;
         let order = ordered(&rows)?;
         let is_first = begins(&rows.try_take_axis(0, &order)?)?;

@@ -26,7 +26,7 @@ pub trait Factor<T: Numeric> {
 
 impl<T: Numeric, const D: usize> Factor<T> for Array<T, D> {
     fn elements(&self) -> Result<(Vec<usize>, Vector<T>), Error> {
-        Ok((self.shape().to_vec(), self.reshape([self.len()])?))
+        Ok((self.shape().to_vec(), self.try_reshape([self.len()])?))
     }
 }
 

@@ -54,8 +54,8 @@ fn of_elements<T: Element>() -> Vec<*const ()> {
             Array::<T, 2>::try_diagonal as *const (),
             Array::<T, 1>::try_take::<i64, 1> as *const (),
             Array::<T, 2>::try_take_axis::<i64> as *const (),
-            Array::<T, 1>::reshape::<2> as *const (),
-            Array::<T, 2>::reshape::<1> as *const (),
+            Array::<T, 1>::try_reshape::<2> as *const (),
+            Array::<T, 2>::try_reshape::<1> as *const (),
             Array::<T, 1>::broadcast_to::<2> as *const (),
         ],
     ]

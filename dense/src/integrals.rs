@@ -190,6 +190,6 @@ impl<T: Field> Vector<T> {
         let distances = self.try_diff(0)?;
         let mut shape = [1; D];
         shape[axis] = distances.len();
-        distances.reshape(shape)
+        distances.try_reshape(shape)
     }
 }

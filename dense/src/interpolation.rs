@@ -24,7 +24,7 @@ twins! {
     interp_within try_interp_within(&self, xs: &Vector<T>, ys: &Vector<T>, left: T, right: T) -> Self {
         let made = self.try_interp(xs, ys)?;
         let n = xs.len();
-        let at = |place: usize| xs.try_slice(place..=place)?.reshape([1; D]);
+        let at = |place: usize| xs.try_slice(place..=place)?.try_reshape([1; D]);
         let (first, last): (Self, Self) = (at(0)?, at(n - 1)?);
         let made = self.try_less(&first)?.try_select(left, &made)?;
         self.try_greater(&last)?.try_select(right, &made)

@@ -267,7 +267,7 @@ impl<T: Element, const D: usize> Array<T, D> {
                 }
                 let mut dims = part.shape();
                 dims[axis] = width;
-                part = part.broadcast_to(dims)?;
+                part = part.try_broadcast_to(dims)?;
                 if number > 0 {
                     // An array of its own: what is held elsewhere is copied before it is written.
                     part = part.try_copy()?;

@@ -29,8 +29,8 @@ twins! {
         if n == 0 {
             return self.runtime().enter(|| Self::try_zeros(self.shape()));
         }
-        let coefficient = |k: usize| coefficients.try_slice(k..=k)?.reshape([1; D]);
-        let mut value: Self = coefficient(0)?.broadcast_to(self.shape())?;
+        let coefficient = |k: usize| coefficients.try_slice(k..=k)?.try_reshape([1; D]);
+        let mut value: Self = coefficient(0)?.try_broadcast_to(self.shape())?;
         for k in 1..n {
             value = value.try_mul(self)?.try_add(&coefficient(k)?)?;
         }

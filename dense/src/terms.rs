@@ -33,13 +33,14 @@ impl<T: Numeric> Term<T> {
         Ok(Self {
             labels,
             lens: x.shape().to_vec(),
-            elements: x.reshape([x.len()])?,
+            elements: x.try_reshape([x.len()])?,
         })
     }
 
     /// The array of a term with `D` axes.
     pub(crate) fn array<const D: usize>(&self) -> Result<Array<T, D>, Error> {
-        self.elements.reshape(std::array::from_fn(|d| self.lens[d]))
+        self.elements
+            .try_reshape(std::array::from_fn(|d| self.lens[d]))
     }
 
     /// The diagonals of axes that have one label.
@@ -55,11 +56,11 @@ impl<T: Numeric> Term<T> {
             let n = term.lens[first];
             let before = term.lens[..first].iter().product();
             let after = term.lens[first + 2..].iter().product();
-            let pairs: Array<T, 3> = term.elements.reshape([before, n * n, after])?;
+            let pairs: Array<T, 3> = term.elements.try_reshape([before, n * n, after])?;
             let equal = pairs.try_slice((.., step(.., n as isize + 1), ..))?;
             term.labels.remove(first);
             term.lens.remove(first);
-            term.elements = equal.reshape([before * n * after])?;
+            term.elements = equal.try_reshape([before * n * after])?;
         }
         Ok(term)
     }
@@ -90,11 +91,17 @@ impl<T: Numeric> Term<T> {
         let before = term.lens[..first].iter().product();
         let after = term.lens[first..].iter().product();
         term.elements = match [before, after] {
-            [_, 1] => self.elements.reshape([before, summed])?.try_sum_axis(1)?,
-            [1, _] => self.elements.reshape([summed, after])?.try_sum_axis(0)?,
+            [_, 1] => self
+                .elements
+                .try_reshape([before, summed])?
+                .try_sum_axis(1)?,
+            [1, _] => self
+                .elements
+                .try_reshape([summed, after])?
+                .try_sum_axis(0)?,
             _ => {
-                let boxes: Array<T, 3> = self.elements.reshape([before, summed, after])?;
-                boxes.try_sum_axis(1)?.reshape([before * after])?
+                let boxes: Array<T, 3> = self.elements.try_reshape([before, summed, after])?;
+                boxes.try_sum_axis(1)?.try_reshape([before * after])?
             }
         };
         Ok(term)
@@ -141,9 +148,9 @@ impl<T: Numeric> Term<T> {
             ];
             let a = self.in_order(&[&each[..], &rows, &summed].concat())?;
             let b = other.in_order(&[&each[..], &summed, &columns].concat())?;
-            let a: Array<T, 3> = a.elements.reshape([n, n_rows, depth])?;
-            let b: Array<T, 3> = b.elements.reshape([n, depth, n_columns])?;
-            a.try_matmul(&b)?.reshape([n * n_rows * n_columns])?
+            let a: Array<T, 3> = a.elements.try_reshape([n, n_rows, depth])?;
+            let b: Array<T, 3> = b.elements.try_reshape([n, depth, n_columns])?;
+            a.try_matmul(&b)?.try_reshape([n * n_rows * n_columns])?
         };
         Ok(Self {
             labels,
@@ -170,11 +177,14 @@ impl<T: Numeric> Term<T> {
         let a = self.in_order(&[each, rows].concat())?.elements;
         let b = other.in_order(&[each, columns].concat())?.elements;
         if rows.is_empty() || columns.is_empty() {
-            let (a, b) = (a.reshape([n, n_rows])?, b.reshape([n, n_columns])?);
-            return a.try_mul(&b)?.reshape([n * n_rows * n_columns]);
+            let (a, b) = (a.try_reshape([n, n_rows])?, b.try_reshape([n, n_columns])?);
+            return a.try_mul(&b)?.try_reshape([n * n_rows * n_columns]);
         }
-        let (a, b) = (a.reshape([n, n_rows, 1])?, b.reshape([n, 1, n_columns])?);
-        a.try_mul(&b)?.reshape([n * n_rows * n_columns])
+        let (a, b) = (
+            a.try_reshape([n, n_rows, 1])?,
+            b.try_reshape([n, 1, n_columns])?,
+        );
+        a.try_mul(&b)?.try_reshape([n * n_rows * n_columns])
     }
 
     /// The products where both have in common only what is summed: one of matrices, or of a matrix
@@ -193,7 +203,7 @@ impl<T: Numeric> Term<T> {
         }
         let (a, b) = (self.matrix(rows, summed)?, other.matrix(summed, columns)?);
         let made = a.try_matmul(&b)?;
-        made.reshape([made.len()])
+        made.try_reshape([made.len()])
     }
 
     /// The matrix whose rows have some labels and whose columns the others; without a copy if they
@@ -201,11 +211,11 @@ impl<T: Numeric> Term<T> {
     fn matrix(&self, rows: &[char], columns: &[char]) -> Result<Array<T, 2>, Error> {
         let [n_rows, n_columns] = [self.total(rows), self.total(columns)];
         if self.labels == [columns, rows].concat() {
-            let turned: Array<T, 2> = self.elements.reshape([n_columns, n_rows])?;
+            let turned: Array<T, 2> = self.elements.try_reshape([n_columns, n_rows])?;
             return Ok(turned.t());
         }
         let term = self.in_order(&[rows, columns].concat())?;
-        term.elements.reshape([n_rows, n_columns])
+        term.elements.try_reshape([n_rows, n_columns])
     }
 
     /// The term with its labels, all of them, in this order.
@@ -246,18 +256,18 @@ fn swapped<T: Numeric>(
 ) -> Result<Vector<T>, Error> {
     let n = elements.len();
     match [before, after] {
-        [1, 1] => elements.reshape([a, b])?.t().reshape([n]),
+        [1, 1] => elements.try_reshape([a, b])?.t().try_reshape([n]),
         [_, 1] => {
-            let boxes: Array<T, 3> = elements.reshape([before, a, b])?;
-            boxes.try_swap_axes(1, 2)?.reshape([n])
+            let boxes: Array<T, 3> = elements.try_reshape([before, a, b])?;
+            boxes.try_swap_axes(1, 2)?.try_reshape([n])
         }
         [1, _] => {
-            let boxes: Array<T, 3> = elements.reshape([a, b, after])?;
-            boxes.try_swap_axes(0, 1)?.reshape([n])
+            let boxes: Array<T, 3> = elements.try_reshape([a, b, after])?;
+            boxes.try_swap_axes(0, 1)?.try_reshape([n])
         }
         _ => {
-            let boxes: Array<T, 4> = elements.reshape([before, a, b, after])?;
-            boxes.try_swap_axes(1, 2)?.reshape([n])
+            let boxes: Array<T, 4> = elements.try_reshape([before, a, b, after])?;
+            boxes.try_swap_axes(1, 2)?.try_reshape([n])
         }
     }
 }

@@ -108,10 +108,25 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// The array repeated to a larger shape, by NumPy's rules: dimensions are matched from the
     /// last, and those of length 1 or missing ones repeat.
     ///
+    /// # Panics
+    ///
+    /// If a dimension has neither length 1 nor the length asked for; [`Self::try_broadcast_to`]
+    /// returns the error.
+    #[must_use]
+    #[track_caller]
+    pub fn broadcast_to<const E: usize>(&self, shape: [usize; E]) -> Array<T, E> {
+        expect(self.try_broadcast_to(shape))
+    }
+
+    /// As [`Self::broadcast_to`].
+    ///
     /// # Errors
     ///
     /// If a dimension has neither length 1 nor the length asked for.
-    pub fn broadcast_to<const E: usize>(&self, shape: [usize; E]) -> Result<Array<T, E>, Error> {
+    pub fn try_broadcast_to<const E: usize>(
+        &self,
+        shape: [usize; E],
+    ) -> Result<Array<T, E>, Error> {
         let shape = Shape::new(&shape);
         named("broadcast_to", || {
             check_len("broadcast_to", shape)?;
@@ -126,16 +141,27 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// use sparsefuse_dense::{Array, Vector};
     ///
     /// // A vector as a grid, and its columns as one vector.
-    /// let grid: Array<i64, 2> = Vector::from_fn([6], |i| i[0] as i64).reshape([2, 3])?;
+    /// let grid: Array<i64, 2> = Vector::from_fn([6], |i| i[0] as i64).try_reshape([2, 3])?;
     /// assert_eq!(grid.sum_axis(0).to_vec()?, [3, 5, 7]);
     /// assert_eq!(grid.t().ravel().to_vec()?, [0, 3, 1, 4, 2, 5]);
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
     ///
+    /// # Panics
+    ///
+    /// If the shapes have different numbers of elements; [`Self::try_reshape`] returns the error.
+    #[must_use]
+    #[track_caller]
+    pub fn reshape<const E: usize>(&self, shape: [usize; E]) -> Array<T, E> {
+        expect(self.try_reshape(shape))
+    }
+
+    /// As [`Self::reshape`].
+    ///
     /// # Errors
     ///
     /// If the shapes have different numbers of elements.
-    pub fn reshape<const E: usize>(&self, shape: [usize; E]) -> Result<Array<T, E>, Error> {
+    pub fn try_reshape<const E: usize>(&self, shape: [usize; E]) -> Result<Array<T, E>, Error> {
         let target = Shape::new(&shape);
         if target.checked_len() != Some(self.len()) {
             let expected = format!("a shape of {} elements", self.len());
@@ -160,12 +186,12 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Panics
     ///
-    /// If repeated elements are too many for a copy; [`Array::reshape`] returns the error.
+    /// If repeated elements are too many for a copy; [`Array::try_reshape`] returns the error.
     #[doc(alias = "flatten")]
     #[must_use]
     #[track_caller]
     pub fn ravel(&self) -> Array<T, 1> {
-        expect(self.reshape([self.len()]))
+        expect(self.try_reshape([self.len()]))
     }
 
     /// Writes `value` to the elements within the given ranges. One task, and before it one that

@@ -98,8 +98,8 @@ fn sums_of_products_in_the_notation_of_einstein() {
         let expected = c.matmul(&d).swap_axes(1, 2);
         assert_eq!(bits(&found.to_vec()?), bits(&expected.to_vec()?));
         let found: Array<f64, 3> = c.tensordot(&b, &[(1, 0)])?;
-        let found: Array<f64, 2> = found.reshape([12, 6])?;
-        let expected = c.swap_axes(1, 2).reshape::<2>([12, 5])?.matmul(&b);
+        let found: Array<f64, 2> = found.try_reshape([12, 6])?;
+        let expected = c.swap_axes(1, 2).try_reshape::<2>([12, 5])?.matmul(&b);
         assert_eq!(bits(&found.to_vec()?), bits(&expected.to_vec()?));
         let found: Vector<f64> = c.tensordot(&a, &[(2, 0), (1, 1)])?;
         assert_eq!(found.shape(), [3]);
@@ -127,18 +127,21 @@ fn sums_of_products_without_a_product_of_matrices() {
             products.sum_axis(1),
         )?;
         let all: Array<f64, 0> = einsum_all("ij,ij->", &[&a, &b])?;
-        let expected = products.reshape::<2>([1, 2800])?.sum_axis(1);
-        same(all.reshape([1])?, expected)?;
+        let expected = products.try_reshape::<2>([1, 2800])?.sum_axis(1);
+        same(all.try_reshape([1])?, expected)?;
         same(einsum("ij,i->j", &a, &x)?, a.t().matvec(&x))?;
         same(einsum("i,ij->j", &x, &a)?, a.t().matvec(&x))?;
         same(
             einsum_all("ijk->k", &[&c])?,
-            c.reshape::<2>([120, 5])?.sum_axis(0),
+            c.try_reshape::<2>([120, 5])?.sum_axis(0),
         )?;
         let middle: Array<f64, 2> = einsum_all("ijk->ik", &[&c])?;
         same(middle.ravel(), c.sum_axis(1).ravel())?;
         let ends: Vector<f64> = einsum_all("ijk->j", &[&c])?;
-        same(ends, c.swap_axes(0, 1).reshape::<2>([4, 150])?.sum_axis(1))?;
+        same(
+            ends,
+            c.swap_axes(0, 1).try_reshape::<2>([4, 150])?.sum_axis(1),
+        )?;
         let scaled: Array<f64, 2> = einsum("ij,i->ji", &a, &x)?;
         same(scaled.ravel(), (&a * x.insert_axis(1)).t().ravel())?;
         let outer: Array<f64, 3> = einsum("ij,ik->kij", &a, &b.slice((.., ..3)))?;
@@ -161,10 +164,10 @@ fn sums_of_products_without_a_product_of_matrices() {
 fn sums_of_products_of_numpy() {
     everywhere(|| {
         let range = |n: usize| Vector::<i64>::arange(n);
-        let a: Array<i64, 3> = (range(24) % 7 - 3).reshape([2, 3, 4])?;
-        let b: Array<i64, 2> = (range(12) % 5 - 2).reshape([4, 3])?;
-        let c: Array<i64, 2> = (range(6) - 2).reshape([3, 2])?;
-        let d: Array<i64, 3> = (range(12) - 4).reshape([2, 3, 2])?;
+        let a: Array<i64, 3> = (range(24) % 7 - 3).try_reshape([2, 3, 4])?;
+        let b: Array<i64, 2> = (range(12) % 5 - 2).try_reshape([4, 3])?;
+        let c: Array<i64, 2> = (range(6) - 2).try_reshape([3, 2])?;
+        let d: Array<i64, 3> = (range(12) - 4).try_reshape([2, 3, 2])?;
         let v = Vector::from_vec(vec![1, -2, 3]);
         let found: Vector<i64> = einsum_all("iji->j", &[&d])?;
         assert_eq!(found.to_vec()?, [-1, 3, 7]);
@@ -180,7 +183,7 @@ fn sums_of_products_of_numpy() {
         ];
         let dots: Array<i64, 3> = einsum_all("...ij,jk->...ik", &[&a, &b])?;
         assert_eq!(dots.to_vec()?, expected);
-        let row: Array<i64, 2> = (range(4) + 1).reshape([1, 4])?;
+        let row: Array<i64, 2> = (range(4) + 1).try_reshape([1, 4])?;
         let broadcast: Array<i64, 3> = einsum_all("i...,...->i...", &[&a, &row])?;
         assert_eq!(broadcast.to_vec()?, (&a * row.insert_axis(0)).to_vec()?);
         let first = b.column(0);

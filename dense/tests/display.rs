@@ -42,7 +42,7 @@ fn elements_are_shown_as_by_numpy() {
 
 #[test]
 fn arrays_of_several_dimensions_and_long_ones() {
-    let cube: Result<Array<f64, 3>, Error> = Vector::<f64>::arange(24).reshape([2, 3, 4]);
+    let cube: Result<Array<f64, 3>, Error> = Vector::<f64>::arange(24).try_reshape([2, 3, 4]);
     let expected = "\
 [[[ 0.  1.  2.  3.]
   [ 4.  5.  6.  7.]

@@ -31,10 +31,7 @@ fn definitions<T: Field>() {
     for n in [1, 2, 7, 40] {
         let a = some::<T>([n, n], 1) + Array::<T, 2>::eye(n) * T::from_f64(3.0);
         let limit = 100.0 * (n * n) as f64;
-        let (b, c) = (
-            some::<T>([n, 3], 2),
-            some::<T>([n, 1], 3).reshape([n]).unwrap(),
-        );
+        let (b, c) = (some::<T>([n, 3], 2), some::<T>([n, 1], 3).reshape([n]));
         assert!(apart(&a.matmul(&a.solve(&b).unwrap()), &b) < limit);
         let product = a.matvec(&a.solve(&c).unwrap());
         assert!(apart(&product.insert_axis(0), &c.insert_axis(0)) < limit);

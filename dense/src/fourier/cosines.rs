@@ -142,5 +142,5 @@ fn along_axis<T: Numeric, const D: usize>(
 ) -> Result<Array<T, D>, Error> {
     let mut shape = [1; D];
     shape[axis] = x.len();
-    x.reshape(shape)
+    x.try_reshape(shape)
 }

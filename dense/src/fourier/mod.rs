@@ -178,7 +178,7 @@ fn transform_by<T: Field, M: Field, const D: usize>(
         let zeros = || Array::<M, D>::try_zeros(shape);
         return x.runtime().enter(zeros)?.try_move_axis(D - 1, axis);
     }
-    let lines = lines.reshape([n_lines, before])?.contiguous()?;
+    let lines = lines.try_reshape([n_lines, before])?.contiguous()?;
     // A plan takes memory that cannot be refused, so as much is asked for before.
     drop(reserve::<Complex<f64>>(n.saturating_mul(2))?);
     let plan = Plan::new(n, direction, ends != Ends::Whole && n.is_multiple_of(2));
@@ -198,7 +198,7 @@ fn transform_by<T: Field, M: Field, const D: usize>(
     let of_lines = Shape::new(&[n_lines, after]);
     let function = move |args: &mut HostArgs<'_>| line.run::<T, M>(args);
     let made: Array<M, 2> = Array::made_by(op, x.runtime(), of_lines, &reads, function)?;
-    made.reshape(shape)?.try_move_axis(D - 1, axis)
+    made.try_reshape(shape)?.try_move_axis(D - 1, axis)
 }
 
 /// The transform of lines.

@@ -172,5 +172,5 @@ fn solution<T: Field, const D: usize>(
         Some(&columns),
         shape,
     )?;
-    Array::<T, 2>::wrap(made, None).reshape(b.shape())
+    Array::<T, 2>::wrap(made, None).try_reshape(b.shape())
 }

@@ -53,8 +53,8 @@ impl<T: Field> Vector<T> {
             let mut shape = [1; D];
             shape[0] = n;
             found
-                .try_div(&norms.reshape(shape)?)?
-                .try_div(&largest.reshape(shape)?)
+                .try_div(&norms.try_reshape(shape)?)?
+                .try_div(&largest.try_reshape(shape)?)
         })
     }
 

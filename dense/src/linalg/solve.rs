@@ -40,7 +40,7 @@ impl<T: Field> Array<T, 2> {
             Some(&columns),
             shape,
         )?;
-        Array::<T, 2>::wrap(made, None).reshape(b.shape())
+        Array::<T, 2>::wrap(made, None).try_reshape(b.shape())
     }
 
     /// The inverse: NumPy's `linalg.inv`. By an LU factorisation; `2 n^3` operations. To solve a
@@ -147,7 +147,7 @@ impl<T: Field> Array<T, 2> {
             .try_matmul(&weighted.try_matmul(&columns)?)?;
         let mut shape = b.shape();
         shape[0] = n_columns;
-        x.reshape(shape)
+        x.try_reshape(shape)
     }
 
     /// The pseudo-inverse of Moore and Penrose, of `n` by `m` elements: NumPy's `linalg.pinv`.
@@ -223,5 +223,5 @@ pub(super) fn columns<T: Field, const D: usize>(
     let mut expected = shape;
     expected[0] = n_rows;
     Error::check_shape(op, &expected, &shape)?;
-    b.reshape([n_rows, shape.get(1).copied().unwrap_or(1)])
+    b.try_reshape([n_rows, shape.get(1).copied().unwrap_or(1)])
 }

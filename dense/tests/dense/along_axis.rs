@@ -77,7 +77,7 @@ fn indices_of_each_line() {
         assert_eq!(a.take_along_axis(1, &index).bits()?, ends.bits()?);
         let few = a.slice((..1, .., ..));
         let order = a.argsort_axis(1);
-        let whole: Array<f64, 3> = few.broadcast_to(SHAPE)?;
+        let whole: Array<f64, 3> = few.try_broadcast_to(SHAPE)?;
         assert_eq!(
             few.take_along_axis(1, &order).bits()?,
             whole.take_along_axis(1, &order).bits()?

@@ -60,7 +60,7 @@ fn views_are_reduced_as_their_copies_are() {
         let views = [
             a.permute_axes([3, 1, 0, 2]),
             a.slice((1.., step(.., 2), step(.., -3), ..)),
-            a.slice((2..3, .., .., ..)).broadcast_to([3, 6, 7, 4])?,
+            a.slice((2..3, .., .., ..)).try_broadcast_to([3, 6, 7, 4])?,
             a.flip(1).swap_axes(0, 3),
         ];
         let mut found = Vec::new();

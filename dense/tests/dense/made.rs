@@ -15,7 +15,7 @@ fn elements<T: Real, const D: usize>(arrays: &[&Array<T, D>]) -> Result<Vec<Valu
 
 fn matrix<T: Real>(rows: usize, columns: usize) -> Result<Array<T, 2>, Error> {
     let numbers = (Vector::<i64>::arange(rows * columns) * 7919 % 101).cast::<T>();
-    (numbers / T::from_f64(101.0)).reshape([rows, columns])
+    (numbers / T::from_f64(101.0)).try_reshape([rows, columns])
 }
 
 const SHAPES: [(usize, usize); 6] = [(1, 1), (3, 7), (17, 5), (40, 16), (5, 70), (33, 33)];

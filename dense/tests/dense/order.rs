@@ -174,7 +174,7 @@ fn places_in_sorted_vectors() {
             let first = x.slice(..n as usize);
             assert_eq!(first.searchsorted(&values).to_vec()?, below);
         }
-        let values = values.reshape([20, 10])?;
+        let values = values.try_reshape([20, 10])?;
         assert_eq!(x.searchsorted(&values).shape(), [20, 10]);
         let none = Vector::<f64>::zeros([0]);
         assert_eq!(none.searchsorted(&values).sum().get()?, 0);

@@ -241,7 +241,7 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
         residual: Array<T, D>,
     ) -> Result<Option<Array<T, D>>, Error> {
         let shape = y.shape();
-        let flat = residual.reshape([y.len()])?;
+        let flat = residual.try_reshape([y.len()])?;
         let x = match &self.factors {
             Some(factors) => factors.apply(&flat)?,
             None => {
@@ -268,7 +268,7 @@ impl<'a, T: Field, const D: usize> Newton<'a, T, D> {
                 solution.x
             }
         };
-        x.reshape(shape).map(Some)
+        x.try_reshape(shape).map(Some)
     }
 }
 
@@ -347,11 +347,11 @@ impl<T: Field, const D: usize> LinearOperator<T> for Differences<'_, '_, T, D> {
         let length = x.norm_inf();
         let step = (&self.size * half).ratio(&length).cast::<T>();
         let back = length.ratio(&(&self.size * half)).cast::<T>();
-        let x = x.reshape(self.y.shape())?;
+        let x = x.try_reshape(self.y.shape())?;
         let near = self.y + &x * step;
         let slope = self.at.borrow_mut().slope(self.t, &near)?;
         let image = (slope - &self.slope) * back;
-        (x - image * T::from_f64(self.c)).reshape([self.y.len()])
+        (x - image * T::from_f64(self.c)).try_reshape([self.y.len()])
     }
 
     /// That of I; to look for a larger one takes a slope.

@@ -174,7 +174,7 @@ fn check<T: Field, const D: usize>(
         let expected = format!("a first step above 0 and up to {}", (end - begin).abs());
         return refuse(expected, first.to_string());
     }
-    match y.reshape([y.len()])?.first_not_finite()? {
+    match y.try_reshape([y.len()])?.first_not_finite()? {
         Some((at, element)) => refuse(
             "a state that is finite".into(),
             format!("{element} in element {at}"),

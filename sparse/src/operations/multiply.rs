@@ -79,9 +79,8 @@ impl<T: Numeric> ElementFactor<T> for Array<T, 2> {
         check_runtime(OP, left.runtime(), self.runtime())?;
         let scaled = match (n_rows, n_cols) {
             whole if whole == shape => return times_elements(OP, left, self),
-            (1, 1) => {
-                (left.values().try_mul(&self.reshape([1])?)).map(|vals| left.with_own_values(vals))
-            }
+            (1, 1) => (left.values().try_mul(&self.try_reshape([1])?))
+                .map(|vals| left.with_own_values(vals)),
             (1, width) if width == shape.1 => left.scale_columns(&self.try_row(0)?),
             (height, 1) if height == shape.0 => left.scale_rows(&self.try_column(0)?),
             _ => {

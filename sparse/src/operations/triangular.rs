@@ -330,13 +330,13 @@ pub fn by_columns<T: Element, const D: usize>(
     }
     Error::check_shape(op, &expected, &shape)?;
     match shape[..] {
-        [_] => solve(&b.reshape([n])?)?.reshape(shape),
+        [_] => solve(&b.try_reshape([n])?)?.try_reshape(shape),
         [_, 0] => Ok(b.clone()),
         [_, n_columns] => {
-            let b = b.reshape([n, n_columns])?;
+            let b = b.try_reshape([n, n_columns])?;
             let x = (0..n_columns).map(|column| solve(&b.try_column(column)?));
             let x = x.collect::<Result<Vec<_>, Error>>()?;
-            Vector::try_stack(1, &x.iter().collect::<Vec<_>>())?.reshape(shape)
+            Vector::try_stack(1, &x.iter().collect::<Vec<_>>())?.try_reshape(shape)
         }
         _ => {
             let found = format!("{D} dimensions");
