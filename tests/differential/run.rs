@@ -388,7 +388,7 @@ impl Rank {
                 let a = self.array(*a);
                 self.set(
                     *out,
-                    a.through(a.seen().try_broadcast_to(Shape::new(shape))?),
+                    a.through(a.seen().broadcast_to(Shape::new(shape))?),
                 );
             }
             Step::Moved { out, a, whole } => {
@@ -718,7 +718,7 @@ impl Rank {
         for source in sources {
             match source {
                 Source::Array(handle) if is_by_rows && handle.shape() != target.shape() => {
-                    let view = handle.seen().try_broadcast_to(target.shape())?;
+                    let view = handle.seen().broadcast_to(target.shape())?;
                     handles.push(handle.through(view));
                 }
                 Source::Array(handle) | Source::Scalar(handle) => handles.push(handle.clone()),
