@@ -386,10 +386,7 @@ impl Rank {
             }
             Step::Broadcast { out, a, shape } => {
                 let a = self.array(*a);
-                self.set(
-                    *out,
-                    a.through(a.seen().broadcast_to(Shape::new(shape))?),
-                );
+                self.set(*out, a.through(a.seen().broadcast_to(Shape::new(shape))?));
             }
             Step::Moved { out, a, whole } => {
                 let a = self.contiguous(&self.array(*a))?;

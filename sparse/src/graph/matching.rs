@@ -79,32 +79,44 @@ pub fn structural_rank<T: Numeric>(a: &Csr<T>) -> Result<usize, Error> {
 /// # Errors
 ///
 /// If there is no such matching, a value is infinite or not a number, the computation of the values
-/// failed, or memory runs out.
+/// failed, or memory runs out. Where differences of values are infinite, as of 1e308 and -1e308, an
+/// existing one may not be found.
 #[doc(alias = "min_weight_full_bipartite_matching")]
 #[doc(alias = "linear_sum_assignment")]
 pub fn minimum_weight_matching<T: Real>(a: &Csr<T>) -> Result<Vec<(usize, usize)>, Error> {
     const OP: &str = "minimum_weight_matching";
-    if a.n_rows() > a.n_cols() {
-        let mut of_columns = minimum_weight_matching(&a.transpose()?)?;
-        for pair in &mut of_columns {
-            *pair = (pair.1, pair.0);
-        }
-        of_columns.sort_unstable();
-        return Ok(of_columns);
-    }
     eager(OP, &[a], || {
         let all = all_rows(a)?;
-        let rows = all.as_rows();
         let is_finite = |x: &T| x.to_f64().is_finite();
-        check_lengths(OP, rows, "values that are finite", is_finite)?;
+        check_lengths(OP, all.as_rows(), "values that are finite", is_finite)
+    })?;
+    if a.n_rows() <= a.n_cols() {
+        return cheapest(OP, a, a.shape());
+    }
+    let mut of_columns = cheapest(OP, &a.transpose()?, a.shape())?;
+    for pair in &mut of_columns {
+        *pair = (pair.1, pair.0);
+    }
+    of_columns.sort_unstable();
+    Ok(of_columns)
+}
+
+/// The cheapest matching of all rows; `n_rows` and `n_cols` are those of the matrix that was given.
+fn cheapest<T: Real>(
+    op: &'static str,
+    a: &Csr<T>,
+    (n_rows, n_cols): (usize, usize),
+) -> Result<Vec<(usize, usize)>, Error> {
+    eager(op, &[a], || {
+        let all = all_rows(a)?;
+        let rows = all.as_rows();
         let values = try_collect(rows.vals.iter().map(|x| x.to_f64()));
         let values = a.runtime().agree(values)?;
         let found = matching::cheapest(with_lengths(rows, &values), a.n_cols());
         let Some(found) = a.runtime().agree(found)? else {
-            let (n_rows, n_cols) = a.shape();
             let expected = "a matrix with a matching of all its rows or all its columns";
             let found = format!("one of {n_rows} by {n_cols} without");
-            return Err(Error::argument(OP, expected, found));
+            return Err(Error::argument(op, expected, found));
         };
         a.runtime().agree(pairs(&found))
     })

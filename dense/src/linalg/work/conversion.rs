@@ -56,13 +56,17 @@ impl<T: Field> Elements<'_, T> {
     pub(super) fn largest_exponent(&self, op: &'static str) -> Result<i32, Error> {
         let mut largest = 0;
         for (row, elements) in self.seen_rows().enumerate() {
-            let of_row = elements.iter().fold(0, |most, &x| magnitude(x).max(most));
+            let mut of_row = elements.iter().fold(0, |most, &x| magnitude(x).max(most));
             if of_row >= INFINITE {
                 let is_bad = |x: &&T| magnitude(**x) >= INFINITE;
                 let found = (elements.iter().enumerate()).find(|(_, x)| is_bad(x));
                 let (column, x) = found.expect("the largest is one of them");
                 let found = format!("{x} in row {row}, column {column}");
                 return Err(Error::argument(op, "finite elements", found));
+            }
+            if let (Seen::LowerTriangle, [before @ .., x]) = (self.seen, elements) {
+                let before = before.iter().fold(0, |most, &x| magnitude(x).max(most));
+                of_row = before.max(x.parts().0.abs().to_bits());
             }
             largest = of_row.max(largest);
         }
@@ -215,5 +219,5 @@ fn write<W: Number, M: Field>(made: &[Rows<W>], scaled: Option<(usize, i32)>, mu
         rows.write(power, own);
         (above, into) = (above + n_rows, below);
     }
-    debug_assert!(into.is_empty(), "{} elements without a number", into.len());
+    assert!(into.is_empty(), "{} elements without a number", into.len());
 }

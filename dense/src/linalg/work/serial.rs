@@ -58,6 +58,10 @@ pub(super) fn cholesky<W: Number>(a: MatRef<'_, W>) -> Result<Mat<W>, LltError> 
         MemStack::new(&mut MemBuffer::new(scratch)),
         Default::default(),
     )?;
+    // faer writes above the diagonal too.
+    for column in 1..factor.ncols() {
+        factor.col_as_slice_mut(column)[..column].fill(W::from_real(0.0));
+    }
     Ok(factor)
 }
 

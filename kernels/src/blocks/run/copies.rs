@@ -27,7 +27,7 @@ type Crossed<T> = (*mut T, [isize; 2]);
 impl CopyRun {
     /// Whether the elements of a line lie so far apart in one of the arrays that the L2 cache does
     /// not hold them until those of the next line are copied, which are beside them. It is the case
-    /// of a few dozen elements where their distance is a large power of two.
+    /// of more than 128 elements where they lie 4 KB apart, and of 8 where 64 KB.
     pub(crate) fn is_across(&self) -> bool {
         let Some(next) = self.lines.next() else {
             return false;

@@ -63,7 +63,7 @@ pub(crate) fn maximum<T: Numeric + PartialOrd>(
     }
     Ok(Found {
         value,
-        flows: network.into_flows(),
+        flows: network.into_flows(capacities),
         reached: try_collect(levels.iter().map(|&level| level != NONE))?,
     })
 }
@@ -195,8 +195,13 @@ impl<'a, T: Numeric + PartialOrd> Network<'a, T> {
         (least, first)
     }
 
-    /// What each edge carries, less what an opposite one does.
-    fn into_flows(mut self) -> Vec<T> {
+    /// What each edge carries, less what an opposite one does: its capacity less what is left of
+    /// it, since sums of what was sent round in another way.
+    fn into_flows(mut self, capacities: &[T]) -> Vec<T> {
+        for (edge, carried) in self.carried.iter_mut().enumerate() {
+            let used = capacities[edge].minus(self.left[edge]);
+            *carried = if used < T::ZERO { T::ZERO } else { used };
+        }
         for node in 0..self.edges.n_nodes() as u32 {
             for edge in self.edges.numbers_of(node) {
                 let other = self.edges.crd[edge];

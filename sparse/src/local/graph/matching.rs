@@ -134,7 +134,8 @@ struct Search<'a> {
     /// The columns to which there is a path, and of those the nearest.
     reached: Vec<u32>,
     settled: Vec<u32>,
-    heap: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Of columns at the same distance a free one is the nearest: with it the search ends.
+    heap: BinaryHeap<Reverse<(u64, bool, u32)>>,
 }
 
 impl Search<'_> {
@@ -188,7 +189,9 @@ impl Search<'_> {
                 self.distances[column as usize] = longer;
                 self.before[column as usize] = row;
                 // Floats that are not negative are ordered as their bits.
-                self.heap.push(Reverse((longer.to_bits(), column)));
+                let is_matched = self.row_of[column as usize] != NONE;
+                self.heap
+                    .push(Reverse((longer.to_bits(), is_matched, column)));
             }
         }
     }
@@ -196,7 +199,7 @@ impl Search<'_> {
     /// The nearest column that is not settled.
     fn nearest(&mut self) -> Option<u32> {
         loop {
-            let Reverse((bits, column)) = self.heap.pop()?;
+            let Reverse((bits, _, column)) = self.heap.pop()?;
             // An entry from before a shorter path was found is passed over, and so is a column
             // that is settled: its matched row finds no shorter path to it.
             if f64::from_bits(bits) == self.distances[column as usize] {
