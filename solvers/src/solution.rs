@@ -70,6 +70,35 @@ pub enum Side {
     Left,
 }
 
+impl<T> Options<'_, T> {
+    /// The same options once more, for another solve: a monitor, which is borrowed mutably, keeps
+    /// them from being copied.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    /// use sparsefuse_solvers::{Options, cg_with};
+    /// use sparsefuse_sparse::gallery;
+    ///
+    /// let a = gallery::poisson2d::<f64>(10)?;
+    /// let mut options = Options { rtol: 1e-10, ..Options::default() };
+    /// for seed in 0..3 {
+    ///     let b = Vector::random_normal([100], seed);
+    ///     assert!(cg_with(&a, &b, options.again())?.converged());
+    /// }
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    #[must_use]
+    pub fn again(&mut self) -> Options<'_, T> {
+        Options {
+            monitor: match &mut self.monitor {
+                Some(monitor) => Some(&mut **monitor),
+                None => None,
+            },
+            ..*self
+        }
+    }
+}
+
 /// A function that watches a solver.
 pub type Monitor<'a> = &'a mut dyn FnMut(usize, f64) -> ControlFlow<()>;
 
