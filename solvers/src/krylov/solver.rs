@@ -68,6 +68,34 @@ impl<'a, T: Field> KrylovSolver<'a, T> {
         self.method.solve(self.a, b, self.options.again())
     }
 
+    /// Solves A x = b, beginning at `x0` in place of the initial guess of the options: a time step
+    /// that begins at the state of the last one.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    /// use sparsefuse_solvers::{KrylovSolver, Method, Options};
+    /// use sparsefuse_sparse::gallery;
+    ///
+    /// let a = gallery::poisson2d::<f64>(16)?;
+    /// let mut solver = KrylovSolver::new(Method::Cg, &a, Options::default());
+    /// let b = Vector::ones([256]);
+    /// let first = solver.solve(&b)?.checked()?;
+    /// let next = solver.solve_from(&(b * 1.001), &first.x)?.checked()?;
+    /// assert!(next.iterations < first.iterations);
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`KrylovSolver::solve`], and if the guess has another length than x.
+    pub fn solve_from(&mut self, b: &Vector<T>, x0: &Vector<T>) -> Result<Solution<T>, Error> {
+        let options = Options {
+            x0: Some(x0),
+            ..self.options.again()
+        };
+        self.method.solve(self.a, b, options)
+    }
+
     /// Solves for several right-hand sides. The solutions have the bits that
     /// [`KrylovSolver::solve`] gives them.
     ///
