@@ -130,7 +130,8 @@ pub enum ErrorKind {
     },
     /// A solver has stopped before it converged.
     #[error(
-        "expected convergence, found {reason} after {iterations} iterations, residual {residual:e}"
+        "expected convergence, found {reason} after {iterations} iterations, \
+         with a residual of {residual:.1e}"
     )]
     NotConverged {
         /// Why it stopped.

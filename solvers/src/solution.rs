@@ -136,8 +136,8 @@ impl<T> fmt::Debug for Options<'_, T> {
     }
 }
 
-/// What a solver found, which may be less than was asked for: [`Solution::checked`] makes an error of
-/// that, [`Solution::converged`] asks.
+/// What a solver found, which may be less than was asked for: [`Solution::checked`] makes an error
+/// of that, [`Solution::converged`] asks.
 #[derive(Clone, Debug)]
 #[must_use = "a solution tells whether the solver has converged"]
 pub struct Solution<T> {
@@ -172,7 +172,7 @@ impl<T> Solution<T> {
         )
     }
 
-    /// The solution if the solver has converged, else an error.
+    /// The solution if the solver has converged, else an error, and the last x is dropped.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
