@@ -50,6 +50,7 @@ pub use formats::eager::eager;
 pub use formats::inspected::{Asymmetry, NotFinite};
 #[cfg(all(shared_instances, debug_assertions))]
 pub use instances::instances;
+pub use local::entries::TripletsIter;
 pub use local::parallel::{self, Threads};
 pub use local::rows::{LocalRows, Rows};
 pub use local::triangular::{Diagonal, Sweep, Triangle};

@@ -98,6 +98,31 @@ impl<T: Numeric> Csr<T> {
         stores.map(Self::of_stores)
     }
 
+    /// A matrix with the given entries `(row, col, value)`, as [`Csr::from_triplets`] of
+    /// [`Triplets::from_entries`].
+    ///
+    /// ```
+    /// use sparsefuse_sparse::Csr;
+    ///
+    /// let a = Csr::from_entries(2, 2, [(0, 0, 4.0), (1, 0, -1.0), (0, 0, 1.0)])?;
+    /// assert_eq!(a.to_dense()?.to_vec()?, [5.0, 0.0, -1.0, 0.0]);
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If an entry lies outside the matrix, there are more than `u32::MAX` rows or columns, or
+    /// memory runs out.
+    pub fn from_entries(
+        n_rows: usize,
+        n_cols: usize,
+        entries: impl IntoIterator<Item = (usize, usize, T)>,
+    ) -> Result<Self, Error> {
+        let triplets = Triplets::from_entries(n_rows, n_cols, entries);
+        let triplets = triplets.map_err(|error| Error::from(error).of_operation("from_entries"))?;
+        Self::from_whole_triplets(triplets)
+    }
+
     /// As [`Csr::from_triplets`], which are not needed any more: their memory goes before that of
     /// the matrix is full.
     pub(crate) fn from_whole_triplets(triplets: Triplets<T>) -> Result<Self, Error> {

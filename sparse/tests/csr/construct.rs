@@ -239,3 +239,20 @@ fn rows_beyond_the_memory_limit_are_an_error() {
         }
     }
 }
+
+#[test]
+fn entries_of_an_iterator_make_the_matrix_of_their_triplets() {
+    let (m, n) = (9, 4);
+    everywhere(|| {
+        let entries = (0..40).map(|k| (k * 5 % m, k * 3 % n, k as f64 / 7.0));
+        let a = Csr::from_entries(m, n, entries.clone())?;
+        let mut triplets = Triplets::with_capacity(m, n, 40)?;
+        triplets.extend(entries);
+        let b = Csr::from_triplets(&triplets)?;
+        assert_eq!(rows(&a)?, rows(&b)?);
+        rows(&a)
+    });
+    let error = Csr::from_entries(2, 2, [(0, 2, 1.0)]).unwrap_err();
+    let message = "from_entries: expected an entry of the 2 x 2 matrix, found (0, 2)";
+    assert_eq!(error.to_string(), message);
+}
