@@ -39,10 +39,12 @@ pub mod prelude {
     pub use sparsefuse_dense::MatrixNorm;
     pub use sparsefuse_dense::{
         Array, Element, Field, Numeric, Overlap, Padding, Real, Scalar, TextInput, TextOutput,
-        Vector, einsum, einsum_all, map_all, map2, map3, npz_names, save_npz, step,
+        Vector, einsum, einsum_all, map_all, map2, map3, npz_names, repeat, save_npz, step,
     };
     pub use sparsefuse_kernels::DType;
-    pub use sparsefuse_runtime::{Config, Error, Processes, Runtime, TaskSpace, run_ranks};
+    pub use sparsefuse_runtime::{
+        Config, Error, ErrorKind, Processes, Runtime, TaskSpace, run_ranks,
+    };
     pub use sparsefuse_solvers::multigrid::Multigrid;
     pub use sparsefuse_solvers::preconditioners::{spcholesky, splu, spsolve};
     pub use sparsefuse_solvers::{
@@ -50,7 +52,7 @@ pub mod prelude {
         Method, Nullspace, Options, Preconditioner, Side, Solution, StopReason, WithNullspace,
         bicg, bicg_with, bicgstab, bicgstab_with, cg, cg_with, cgs, cgs_with, eigen, expm_multiply,
         fgmres, fgmres_with, gmres, gmres_with, lsmr, lsmr_with, lsqr, lsqr_with, minres,
-        minres_with, ode, pipelined_cg, pipelined_cg_with, preconditioners, richardson,
+        minres_with, multigrid, ode, pipelined_cg, pipelined_cg_with, preconditioners, richardson,
         richardson_with, single_reduction_cg, single_reduction_cg_with, tfqmr, tfqmr_with,
     };
     pub use sparsefuse_sparse::{

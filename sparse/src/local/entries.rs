@@ -106,7 +106,9 @@ impl<T: Copy> Iterator for TripletsIter<'_, T> {
     type Item = (u32, u32, T);
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.entries.next().map(|((row, col), value)| (row, col, value))
+        self.entries
+            .next()
+            .map(|((row, col), value)| (row, col, value))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
