@@ -28,7 +28,12 @@ pub use sparsefuse_sparse as sparse;
 
 /// Complex numbers, as the element types of this library: `sparsefuse::num_complex::Complex`.
 pub use num_complex;
-pub use sparsefuse_runtime::Error;
+#[doc(inline)]
+pub use sparsefuse_dense::{Array, Scalar, Vector};
+#[doc(inline)]
+pub use sparsefuse_runtime::{Config, Error, ErrorKind, Runtime};
+#[doc(inline)]
+pub use sparsefuse_sparse::{Bsr, Coo, Csc, Csr, Dia, Triplets};
 
 /// What most programs use.
 pub mod prelude {
