@@ -432,6 +432,7 @@ impl<T: Numeric> Csr<T> {
     /// # Errors
     ///
     /// If the structure cannot be read.
+    #[doc(hidden)]
     pub fn row_partition(&self) -> Result<Partition, Error> {
         let runtime = self.runtime();
         let partition = runtime.local::<u64>(&self.pos)?.partition();
@@ -451,6 +452,7 @@ impl<T: Numeric> Csr<T> {
     /// # Errors
     ///
     /// If the structure cannot be read.
+    #[doc(hidden)]
     pub fn row_layout(&self) -> Result<RowLayout, Error> {
         let partition = self.row_partition()?;
         Ok(RowLayout::new(self.runtime(), self.n_rows, partition))
@@ -463,6 +465,7 @@ impl<T: Numeric> Csr<T> {
     ///
     /// If a rank gives another number of rows, columns are out of range or order, or memory runs
     /// out.
+    #[doc(hidden)]
     pub fn from_layout(
         layout: &RowLayout,
         n_cols: usize,
@@ -483,6 +486,7 @@ impl<T: Numeric> Csr<T> {
     /// # Errors
     ///
     /// If the computation of the matrix failed.
+    #[doc(hidden)]
     pub fn ghosts_of_columns(&self, partition: Partition) -> Result<Ghosts, Error> {
         let own = self.own_rows()?;
         let needed = distinct(own.as_rows().crd, self.n_cols);
@@ -506,6 +510,7 @@ impl<T: Numeric> Csr<T> {
     /// # Errors
     ///
     /// If the computation of the values failed.
+    #[doc(hidden)]
     pub fn own_rows(&self) -> Result<OwnRows<T>, Error> {
         let structure = (&self.pos, &self.crd);
         OwnRows::of_stores(self.runtime(), structure, &self.vals, || {
