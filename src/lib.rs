@@ -44,7 +44,12 @@ pub use sparsefuse_sparse as sparse;
 
 /// Complex numbers, as the element types of this library: `sparsefuse::num_complex::Complex`.
 pub use num_complex;
-pub use sparsefuse_runtime::Error;
+#[doc(inline)]
+pub use sparsefuse_dense::{Array, Scalar, Vector};
+#[doc(inline)]
+pub use sparsefuse_runtime::{Config, Error, ErrorKind, Runtime};
+#[doc(inline)]
+pub use sparsefuse_sparse::{Bsr, Coo, Csc, Csr, Dia, Triplets};
 
 /// What most programs use.
 pub mod prelude {
@@ -55,10 +60,12 @@ pub mod prelude {
     pub use sparsefuse_dense::MatrixNorm;
     pub use sparsefuse_dense::{
         Array, Element, Field, Numeric, Overlap, Padding, Real, Scalar, TextInput, TextOutput,
-        Vector, einsum, einsum_all, map_all, map2, map3, npz_names, save_npz, step,
+        Vector, einsum, einsum_all, map_all, map2, map3, npz_names, repeat, save_npz, step,
     };
     pub use sparsefuse_kernels::DType;
-    pub use sparsefuse_runtime::{Config, Error, Processes, Runtime, TaskSpace, run_ranks};
+    pub use sparsefuse_runtime::{
+        Config, Error, ErrorKind, Processes, Runtime, TaskSpace, run_ranks,
+    };
     pub use sparsefuse_solvers::multigrid::Multigrid;
     pub use sparsefuse_solvers::preconditioners::{spcholesky, splu, spsolve};
     pub use sparsefuse_solvers::{
@@ -66,7 +73,7 @@ pub mod prelude {
         Method, Nullspace, Options, Preconditioner, Side, Solution, StopReason, WithNullspace,
         bicg, bicg_with, bicgstab, bicgstab_with, cg, cg_with, cgs, cgs_with, eigen, expm_multiply,
         fgmres, fgmres_with, gmres, gmres_with, lsmr, lsmr_with, lsqr, lsqr_with, minres,
-        minres_with, ode, pipelined_cg, pipelined_cg_with, preconditioners, richardson,
+        minres_with, multigrid, ode, pipelined_cg, pipelined_cg_with, preconditioners, richardson,
         richardson_with, single_reduction_cg, single_reduction_cg_with, tfqmr, tfqmr_with,
     };
     pub use sparsefuse_sparse::{

@@ -145,6 +145,51 @@ impl<T: Element> Vector<T> {
     }
 }
 
+/// The elements, which on one rank become the memory of the vector without a copy.
+///
+/// # Panics
+///
+/// As [`Vector::from_vec`].
+impl<T: Element> From<Vec<T>> for Vector<T> {
+    #[track_caller]
+    fn from(elements: Vec<T>) -> Self {
+        Self::from_vec(elements)
+    }
+}
+
+/// A copy of the elements.
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+///
+/// let x = Vector::from([1.0, 2.0, 4.0]);
+/// let halves: Vector<f64> = (2..9).step_by(3).map(|k| f64::from(k) / 2.0).collect();
+/// assert_eq!((x + halves).to_vec()?, [2.0, 4.5, 8.0]);
+/// # Ok::<(), sparsefuse_dense::Error>(())
+/// ```
+///
+/// # Panics
+///
+/// As [`Vector::from_vec`].
+impl<T: Element, const N: usize> From<[T; N]> for Vector<T> {
+    #[track_caller]
+    fn from(elements: [T; N]) -> Self {
+        Self::from_slice(&elements)
+    }
+}
+
+/// The elements of an iterator; on several ranks, every rank gives all of them.
+///
+/// # Panics
+///
+/// As [`Vector::from_vec`].
+impl<T: Element> FromIterator<T> for Vector<T> {
+    #[track_caller]
+    fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
+        Self::from_vec(elements.into_iter().collect())
+    }
+}
+
 twins! {
     constructors [T: Numeric] Vector<T>;
     /// 0, 1, 2 … `len - 1`. One task.

@@ -6,7 +6,8 @@
 
 use num_complex::Complex;
 use std::fmt;
-use std::ops::{Add, Div, Mul, Neg, Sub};
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
 /// The type of the elements of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -249,6 +250,22 @@ pub trait Numeric: Element {
 /// An element type with division and square roots: `f32`, `f64` and the complex numbers over them.
 ///
 /// The operators compute on single elements, for algorithms that go through rows one by one.
+///
+/// ```
+/// use sparsefuse_kernels::{Field, Real};
+///
+/// fn mean<T: Field>(elements: &[T]) -> T {
+///     let mut mean: T = elements.iter().copied().sum();
+///     mean /= T::from_f64(elements.len() as f64);
+///     mean
+/// }
+///
+/// fn widened<T: Real>(element: T) -> f64 {
+///     element.into()
+/// }
+/// assert_eq!(mean(&[1.0f32, 2.0, 6.0]), 3.0);
+/// assert_eq!(widened(0.5f32), 0.5);
+/// ```
 pub trait Field:
     Numeric<Magnitude = <Self as Numeric>::Real>
     + Add<Output = Self>
@@ -256,6 +273,11 @@ pub trait Field:
     + Mul<Output = Self>
     + Div<Output = Self>
     + Neg<Output = Self>
+    + AddAssign
+    + SubAssign
+    + MulAssign
+    + DivAssign
+    + Sum
 {
     /// The complex numbers of the same precision.
     type Complex: Field<Real = Self::Real, Complex = Self::Complex>;
@@ -271,7 +293,7 @@ pub trait Field:
 }
 
 /// A real floating-point type: `f32` or `f64`.
-pub trait Real: Field<Real = Self> + PartialOrd {
+pub trait Real: Field<Real = Self> + PartialOrd + Into<f64> {
     /// The distance from 1 to the next larger number.
     const EPSILON: Self;
     /// The value as `f64`, exactly.

@@ -128,6 +128,19 @@ pub enum ErrorKind {
         /// What was expected and what was found.
         message: String,
     },
+    /// A solver has stopped before it converged.
+    #[error(
+        "expected convergence, found {reason} after {iterations} iterations, \
+         with a residual of {residual:.1e}"
+    )]
+    NotConverged {
+        /// Why it stopped.
+        reason: String,
+        /// The iterations that it took.
+        iterations: usize,
+        /// The norm of the residual, divided by that of the right-hand side unless that is 0.
+        residual: f64,
+    },
     /// The ranks of a program issue different tasks, or make different calls.
     #[error(
         "expected all ranks to run the same program, but they diverge at task {task}: \
@@ -227,6 +240,7 @@ impl Error {
             | ErrorKind::Mpi { .. }
             | ErrorKind::File { .. }
             | ErrorKind::Format { .. }
+            | ErrorKind::NotConverged { .. }
             | ErrorKind::Parted { .. } => None,
         }
     }
@@ -248,6 +262,7 @@ impl Error {
             | ErrorKind::Mpi { .. }
             | ErrorKind::File { .. }
             | ErrorKind::Format { .. }
+            | ErrorKind::NotConverged { .. }
             | ErrorKind::Parted { .. }
             | ErrorKind::Poisoned { .. } => {}
         }

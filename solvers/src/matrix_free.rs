@@ -12,7 +12,7 @@ use std::fmt;
 /// use sparsefuse_dense::Vector;
 /// use sparsefuse_solvers::{MatrixFree, cg};
 ///
-/// let double = MatrixFree::new(3, |x: &Vector<f64>| Ok(x * 2.0));
+/// let double = MatrixFree::new(3, |x| Ok(x * 2.0));
 /// let solution = cg(&double, &Vector::from_vec(vec![2.0, 4.0, 6.0]))?;
 /// assert_eq!(solution.x.to_vec()?, [1.0, 2.0, 3.0]);
 /// # Ok::<(), sparsefuse_runtime::Error>(())
@@ -24,7 +24,10 @@ pub struct MatrixFree<F> {
 
 impl<F> MatrixFree<F> {
     /// A square operator on vectors of length `n`.
-    pub fn new(n: usize, function: F) -> Self {
+    pub fn new<T>(n: usize, function: F) -> Self
+    where
+        F: Fn(&Vector<T>) -> Result<Vector<T>, Error>,
+    {
         Self { n, function }
     }
 
@@ -50,11 +53,15 @@ impl<F> MatrixFree<F> {
     /// assert!(apart.norm_inf().get()? < 1e-10);
     /// # Ok::<(), sparsefuse_runtime::Error>(())
     /// ```
-    pub fn with_adjoint<A>(
+    pub fn with_adjoint<T, A>(
         shape: (usize, usize),
         apply: F,
         adjoint: A,
-    ) -> MatrixFreeWithAdjoint<F, A> {
+    ) -> MatrixFreeWithAdjoint<F, A>
+    where
+        F: Fn(&Vector<T>) -> Result<Vector<T>, Error>,
+        A: Fn(&Vector<T>) -> Result<Vector<T>, Error>,
+    {
         MatrixFreeWithAdjoint {
             shape,
             apply,

@@ -275,7 +275,8 @@ by_way_of_rows! {
 ///
 /// // The line through four points: intercept 1, slope 2.
 /// let a = Array::from_fn([4, 2], |[i, j]| if j == 0 { 1.0 } else { i as f64 });
-/// let line = lsqr(&a, &Vector::from_vec(vec![1.0, 3.0, 5.0, 7.0]))?.x.to_vec()?;
+/// let b = Vector::from_vec(vec![1.0, 3.0, 5.0, 7.0]);
+/// let line = lsqr(&a, &b)?.checked()?.x.to_vec()?;
 /// assert!((line[0] - 1.0).abs() < 1e-6 && (line[1] - 2.0).abs() < 1e-6);
 /// # Ok::<(), sparsefuse_runtime::Error>(())
 /// ```

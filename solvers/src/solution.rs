@@ -4,6 +4,7 @@ use crate::checkpoint::Checkpoint;
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
+use sparsefuse_runtime::{Error, ErrorKind};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -69,6 +70,35 @@ pub enum Side {
     Left,
 }
 
+impl<T> Options<'_, T> {
+    /// The same options once more, for another solve: a monitor, which is borrowed mutably, keeps
+    /// them from being copied.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    /// use sparsefuse_solvers::{Options, cg_with};
+    /// use sparsefuse_sparse::gallery;
+    ///
+    /// let a = gallery::poisson2d::<f64>(10)?;
+    /// let mut options = Options { rtol: 1e-10, ..Options::default() };
+    /// for seed in 0..3 {
+    ///     let b = Vector::random_normal([100], seed);
+    ///     assert!(cg_with(&a, &b, options.again())?.converged());
+    /// }
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    #[must_use]
+    pub fn again(&mut self) -> Options<'_, T> {
+        Options {
+            monitor: match &mut self.monitor {
+                Some(monitor) => Some(&mut **monitor),
+                None => None,
+            },
+            ..*self
+        }
+    }
+}
+
 /// A function that watches a solver.
 pub type Monitor<'a> = &'a mut dyn FnMut(usize, f64) -> ControlFlow<()>;
 
@@ -106,8 +136,10 @@ impl<T> fmt::Debug for Options<'_, T> {
     }
 }
 
-/// What a solver found.
+/// What a solver found, which may be less than was asked for: [`Solution::checked`] makes an error
+/// of that, [`Solution::converged`] asks.
 #[derive(Clone, Debug)]
+#[must_use = "a solution tells whether the solver has converged"]
 pub struct Solution<T> {
     /// The approximate solution.
     pub x: Vector<T>,
@@ -138,6 +170,39 @@ impl<T> Solution<T> {
             self.reason,
             StopReason::Converged | StopReason::LeastSquares
         )
+    }
+
+    /// The solution if the solver has converged, else an error, and the last x is dropped.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    /// use sparsefuse_runtime::ErrorKind;
+    /// use sparsefuse_solvers::{Options, cg, cg_with};
+    /// use sparsefuse_sparse::gallery;
+    ///
+    /// let a = gallery::poisson2d::<f64>(10)?;
+    /// let b = Vector::ones([100]);
+    /// let x = cg(&a, &b)?.checked()?.x;
+    /// assert!((&a * &x - &b).norm2().get()? < 1e-6);
+    /// let options = Options { max_iter: Some(2), ..Options::default() };
+    /// let error = cg_with(&a, &b, options)?.checked().unwrap_err();
+    /// assert!(matches!(error.kind(), ErrorKind::NotConverged { iterations: 2, .. }));
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotConverged`] unless [`Solution::converged`].
+    pub fn checked(self) -> Result<Self, Error> {
+        match self.converged() {
+            true => Ok(self),
+            false => Err(ErrorKind::NotConverged {
+                reason: self.reason.to_string(),
+                iterations: self.iterations,
+                residual: self.relative_residual(),
+            }
+            .into()),
+        }
     }
 
     /// ‖b - A x‖ / ‖b‖, computed from `x`; the absolute norm where b is 0.

@@ -17,6 +17,9 @@
 //!   element.
 //! - What makes another matrix, solves, or reads a file is eager, runs where it is issued, and
 //!   returns a `Result`.
+//!
+//! What is public and hidden from these pages is for the solvers of this project: it is not part of
+//! the stable interface.
 
 // The folders are the way of the data, and each knows only those before it: `local`, algorithms on
 // the rows of one rank; `exchange`, what comes from other ranks; `assembly`, from rows to stores;
@@ -41,32 +44,42 @@ mod npz;
 #[cfg(all(shared_instances, debug_assertions))]
 mod instances;
 
+#[doc(hidden)]
 pub use exchange::chain::Chain;
+#[doc(hidden)]
 pub use exchange::ghosts::Ghosts;
+#[doc(hidden)]
 pub use exchange::layout::RowLayout;
+#[doc(hidden)]
 pub use exchange::own_rows::OwnRows;
 pub use formats::bsr::Bsr;
 pub use formats::coo::Coo;
 pub use formats::csc::Csc;
 pub use formats::csr::Csr;
 pub use formats::dia::Dia;
+#[doc(hidden)]
 pub use formats::eager::eager;
 pub use formats::inspected::{Asymmetry, NotFinite};
 #[cfg(all(shared_instances, debug_assertions))]
 pub use instances::instances;
+pub use local::entries::TripletsIter;
+#[doc(hidden)]
 pub use local::parallel::{self, Threads};
 pub use local::rows::{LocalRows, Rows};
-pub use local::triangular::{Diagonal, Sweep, Triangle};
+#[doc(hidden)]
+pub use local::triangular::Sweep;
+pub use local::triangular::{Diagonal, Triangle};
 pub use local::triplets::{Triplets, TripletsError, TripletsErrorKind};
 pub use matrix_market::files::{read_columns, read_vector, write_vector};
 #[doc(hidden)]
 pub use matrix_market::replace::{file_beside, remove_stale, replace_file};
 pub use npz::{NpzFormat, NpzHeader, read_npz_header};
+#[doc(hidden)]
 pub use operations::inspect::rounding_of_entries;
 pub use operations::matmul::Multiplication;
 pub use operations::multiply::ElementFactor;
 pub use operations::product::RightFactor;
+pub use operations::triangular::TriangularSolve;
 #[doc(hidden)]
-pub use operations::triangular::by_columns;
-pub use operations::triangular::{TriangularSolve, TriangularSweep};
+pub use operations::triangular::{TriangularSweep, by_columns};
 pub use sparsefuse_runtime::Error;

@@ -132,3 +132,17 @@ fn columns_and_transposes() {
         Ok([elements(&[&p])?, elements(&[&q])?].concat())
     });
 }
+
+#[test]
+fn vectors_are_collected() {
+    everywhere(|| {
+        let collected: Vector<f64> = (0..70).map(|k| f64::from(k) / 3.0).collect();
+        let from_vec = Vector::from((0..70).map(|k| f64::from(k) / 3.0).collect::<Vec<_>>());
+        let (found, expected) = (bits(&collected.to_vec()?), bits(&from_vec.to_vec()?));
+        assert_eq!(found, expected);
+        assert_eq!(Vector::from([true, false]).to_vec()?, [true, false]);
+        assert!(Vector::<i32>::from([]).is_empty());
+        assert_eq!(std::iter::empty::<f32>().collect::<Vector<_>>().len(), 0);
+        Ok(found)
+    });
+}

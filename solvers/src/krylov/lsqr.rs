@@ -20,7 +20,8 @@ use sparsefuse_runtime::Error;
 ///
 /// // A line through three points, (0, 1), (1, 2) and (2, 4).
 /// let a = Csr::<f64>::new(3, 2, vec![0, 1, 3, 5], vec![0, 0, 1, 0, 1], vec![1.0, 1.0, 1.0, 1.0, 2.0])?;
-/// let line = lsqr(&a, &Vector::from_vec(vec![1.0, 2.0, 4.0]))?.x.to_vec()?;
+/// let b = Vector::from_vec(vec![1.0, 2.0, 4.0]);
+/// let line = lsqr(&a, &b)?.checked()?.x.to_vec()?;
 /// assert!((line[0] - 5.0 / 6.0).abs() < 1e-9 && (line[1] - 1.5).abs() < 1e-9);
 /// # Ok::<(), sparsefuse_runtime::Error>(())
 /// ```

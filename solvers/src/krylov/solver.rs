@@ -2,7 +2,7 @@
 
 use super::{Method, scaling};
 use crate::operator::LinearOperator;
-use crate::solution::{Monitor, Options, Solution};
+use crate::solution::{Options, Solution};
 use crate::turns::{Steps, together};
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::Field;
@@ -33,9 +33,7 @@ use std::fmt;
 pub struct KrylovSolver<'a, T> {
     method: Method,
     a: &'a dyn LinearOperator<T>,
-    /// Without their monitor.
     options: Options<'a, T>,
-    monitor: Option<Monitor<'a>>,
 }
 
 /// The most solves side by side: each holds its vectors, and what a block of rows takes of all of
@@ -51,13 +49,8 @@ const AT_HAND: usize = 1 << 20;
 impl<'a, T: Field> KrylovSolver<'a, T> {
     /// A solver by this method. Every solve has these options; its monitor sees all of them, one
     /// after the other.
-    pub fn new(method: Method, a: &'a dyn LinearOperator<T>, mut options: Options<'a, T>) -> Self {
-        Self {
-            method,
-            a,
-            monitor: options.monitor.take(),
-            options,
-        }
+    pub fn new(method: Method, a: &'a dyn LinearOperator<T>, options: Options<'a, T>) -> Self {
+        Self { method, a, options }
     }
 
     /// The method.
@@ -72,12 +65,33 @@ impl<'a, T: Field> KrylovSolver<'a, T> {
     ///
     /// As the method's function.
     pub fn solve(&mut self, b: &Vector<T>) -> Result<Solution<T>, Error> {
+        self.method.solve(self.a, b, self.options.again())
+    }
+
+    /// Solves A x = b, beginning at `x0` in place of the initial guess of the options: a time step
+    /// that begins at the state of the last one.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    /// use sparsefuse_solvers::{KrylovSolver, Method, Options};
+    /// use sparsefuse_sparse::gallery;
+    ///
+    /// let a = gallery::poisson2d::<f64>(16)?;
+    /// let mut solver = KrylovSolver::new(Method::Cg, &a, Options::default());
+    /// let b = Vector::ones([256]);
+    /// let first = solver.solve(&b)?.checked()?;
+    /// let next = solver.solve_from(&(b * 1.001), &first.x)?.checked()?;
+    /// assert!(next.iterations < first.iterations);
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`KrylovSolver::solve`], and if the guess has another length than x.
+    pub fn solve_from(&mut self, b: &Vector<T>, x0: &Vector<T>) -> Result<Solution<T>, Error> {
         let options = Options {
-            monitor: match &mut self.monitor {
-                Some(monitor) => Some(&mut **monitor),
-                None => None,
-            },
-            ..self.options
+            x0: Some(x0),
+            ..self.options.again()
         };
         self.method.solve(self.a, b, options)
     }
@@ -113,7 +127,7 @@ impl<'a, T: Field> KrylovSolver<'a, T> {
     pub fn solve_many(&mut self, rhs: &[Vector<T>]) -> Result<Vec<Solution<T>>, Error> {
         let options = &self.options;
         let has_checkpoints = options.checkpoint.is_some() || options.restart.is_some();
-        let one_by_one = self.monitor.is_some() || has_checkpoints;
+        let one_by_one = options.monitor.is_some() || has_checkpoints;
         let runtime = rhs.first().map(Vector::runtime);
         let one_by_one = match runtime.filter(|runtime| runtime.ranks() > 1) {
             None => one_by_one,

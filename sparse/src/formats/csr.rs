@@ -98,6 +98,31 @@ impl<T: Numeric> Csr<T> {
         stores.map(Self::of_stores)
     }
 
+    /// A matrix with the given entries `(row, col, value)`, as [`Csr::from_triplets`] of
+    /// [`Triplets::from_entries`].
+    ///
+    /// ```
+    /// use sparsefuse_sparse::Csr;
+    ///
+    /// let a = Csr::from_entries(2, 2, [(0, 0, 4.0), (1, 0, -1.0), (0, 0, 1.0)])?;
+    /// assert_eq!(a.to_dense()?.to_vec()?, [5.0, 0.0, -1.0, 0.0]);
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If an entry lies outside the matrix, there are more than `u32::MAX` rows or columns, or
+    /// memory runs out.
+    pub fn from_entries(
+        n_rows: usize,
+        n_cols: usize,
+        entries: impl IntoIterator<Item = (usize, usize, T)>,
+    ) -> Result<Self, Error> {
+        let triplets = Triplets::from_entries(n_rows, n_cols, entries);
+        let triplets = triplets.map_err(|error| Error::from(error).of_operation("from_entries"))?;
+        Self::from_whole_triplets(triplets)
+    }
+
     /// As [`Csr::from_triplets`], which are not needed any more: their memory goes before that of
     /// the matrix is full.
     pub(crate) fn from_whole_triplets(triplets: Triplets<T>) -> Result<Self, Error> {
@@ -407,6 +432,7 @@ impl<T: Numeric> Csr<T> {
     /// # Errors
     ///
     /// If the structure cannot be read.
+    #[doc(hidden)]
     pub fn row_partition(&self) -> Result<Partition, Error> {
         let runtime = self.runtime();
         let partition = runtime.local::<u64>(&self.pos)?.partition();
@@ -426,6 +452,7 @@ impl<T: Numeric> Csr<T> {
     /// # Errors
     ///
     /// If the structure cannot be read.
+    #[doc(hidden)]
     pub fn row_layout(&self) -> Result<RowLayout, Error> {
         let partition = self.row_partition()?;
         Ok(RowLayout::new(self.runtime(), self.n_rows, partition))
@@ -438,6 +465,7 @@ impl<T: Numeric> Csr<T> {
     ///
     /// If a rank gives another number of rows, columns are out of range or order, or memory runs
     /// out.
+    #[doc(hidden)]
     pub fn from_layout(
         layout: &RowLayout,
         n_cols: usize,
@@ -458,6 +486,7 @@ impl<T: Numeric> Csr<T> {
     /// # Errors
     ///
     /// If the computation of the matrix failed.
+    #[doc(hidden)]
     pub fn ghosts_of_columns(&self, partition: Partition) -> Result<Ghosts, Error> {
         let own = self.own_rows()?;
         let needed = distinct(own.as_rows().crd, self.n_cols);
@@ -481,6 +510,7 @@ impl<T: Numeric> Csr<T> {
     /// # Errors
     ///
     /// If the computation of the values failed.
+    #[doc(hidden)]
     pub fn own_rows(&self) -> Result<OwnRows<T>, Error> {
         let structure = (&self.pos, &self.crd);
         OwnRows::of_stores(self.runtime(), structure, &self.vals, || {

@@ -7,6 +7,8 @@
 pub(crate) mod rows;
 pub(crate) mod triplets;
 
+pub(crate) mod entries;
+
 pub mod parallel;
 
 pub(crate) mod factors;

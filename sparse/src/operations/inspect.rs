@@ -46,6 +46,7 @@ impl<T: Field> Csr<T> {
     /// # Errors
     ///
     /// If the computation of the values failed.
+    #[doc(hidden)]
     pub fn kept_norm_max(&self) -> Result<f64, Error> {
         if let Some(&norm_max) = self.inspected().norm_max.get() {
             return Ok(norm_max);
@@ -93,6 +94,7 @@ impl<T: Field> Csr<T> {
     /// # Errors
     ///
     /// If the computation of the values failed.
+    #[doc(hidden)]
     pub fn first_not_finite(&self) -> Result<Option<NotFinite>, Error> {
         if self.kept_norm_max()?.is_finite() {
             return Ok(None);
@@ -155,6 +157,7 @@ impl<T: Field> Csr<T> {
     /// # Errors
     ///
     /// If the computation of the values failed, or memory runs out.
+    #[doc(hidden)]
     pub fn sampled_asymmetry(&self) -> Result<Option<Asymmetry>, Error> {
         if let Some(&sample) = self.inspected().sample.get() {
             return Ok(sample);

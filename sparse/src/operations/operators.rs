@@ -116,63 +116,58 @@ left! {
 /// Plain numbers on either side of a matrix, and the sign before it: one line for each format.
 macro_rules! numbers {
     ($($matrix:ident)*) => {$(
-        numbers!(@types $matrix: f32 f64 Complex<f32> Complex<f64> i32 i64 u32 u64);
+        numbers!(@impl $matrix<T>, $matrix<T>);
+        numbers!(@impl &$matrix<T>, $matrix<T>);
+        numbers!(@left $matrix: f32 f64 Complex<f32> Complex<f64> i32 i64 u32 u64);
 
-        impl<T: Numeric> Neg for &$matrix<T> {
-            type Output = $matrix<T>;
-
+        impl<T: Numeric> MulAssign<T> for $matrix<T> {
             #[track_caller]
-            fn neg(self) -> $matrix<T> {
-                expect(self.try_neg())
-            }
-        }
-
-        impl<T: Numeric> Neg for $matrix<T> {
-            type Output = Self;
-
-            #[track_caller]
-            fn neg(self) -> Self {
-                expect(self.try_neg())
-            }
-        }
-    )*};
-    (@types $matrix:ident: $($type:ty)*) => {$(
-        numbers!(@impl $type, $matrix<$type>, $matrix<$type>);
-        numbers!(@impl $type, &$matrix<$type>, $matrix<$type>);
-
-        impl MulAssign<$type> for $matrix<$type> {
-            #[track_caller]
-            fn mul_assign(&mut self, factor: $type) {
+            fn mul_assign(&mut self, factor: T) {
                 *self = &*self * factor;
             }
         }
 
-        impl DivAssign<$type> for $matrix<$type> {
+        impl<T: Numeric> DivAssign<T> for $matrix<T> {
             #[track_caller]
-            fn div_assign(&mut self, divisor: $type) {
+            fn div_assign(&mut self, divisor: T) {
                 *self = &*self / divisor;
             }
         }
     )*};
-    (@impl $type:ty, $matrix:ty, $output:ty) => {
-        impl Mul<$type> for $matrix {
+    (@impl $matrix:ty, $output:ty) => {
+        impl<T: Numeric> Mul<T> for $matrix {
             type Output = $output;
 
             #[track_caller]
-            fn mul(self, factor: $type) -> $output {
-                self.scale(factor)
+            fn mul(self, factor: T) -> $output {
+                expect(self.try_scale(factor))
             }
         }
 
-        impl Div<$type> for $matrix {
+        impl<T: Numeric> Div<T> for $matrix {
             type Output = $output;
 
             #[track_caller]
-            fn div(self, divisor: $type) -> $output {
+            fn div(self, divisor: T) -> $output {
                 expect(self.try_divide(divisor))
             }
         }
 
+        impl<T: Numeric> Neg for $matrix {
+            type Output = $output;
+
+            #[track_caller]
+            fn neg(self) -> $output {
+                expect(self.try_neg())
+            }
+        }
+    };
+    // Rust has no operator of any type with a matrix on its right: one for each type.
+    (@left $matrix:ident: $($type:ty)*) => {$(
+        numbers!(@left_impl $type, $matrix<$type>, $matrix<$type>);
+        numbers!(@left_impl $type, &$matrix<$type>, $matrix<$type>);
+    )*};
+    (@left_impl $type:ty, $matrix:ty, $output:ty) => {
         impl Mul<$matrix> for $type {
             type Output = $output;
 

@@ -53,6 +53,11 @@ fn check_values<T: Exact>(entries: &Entries) {
         assert_eq!(rows(&twice)?, rows(&a.scale(T::ONE + T::ONE))?);
         assert_eq!(rows(&a)?, (pos, crd, vals), "a matrix is a value");
         let scaled = a.scale(factor);
+        let mut assigned = &a * factor;
+        assert_eq!(rows(&assigned)?, rows(&scaled)?);
+        assigned /= factor;
+        assigned *= factor;
+        assert_eq!(rows(&assigned)?, rows(&(a.clone() * factor / T::ONE))?);
         assert_eq!(rows(&scaled)?, rows(&(&a * &Scalar::new(factor)))?);
         scaled.to_ndarray()
     });
@@ -238,4 +243,21 @@ fn rows_beyond_the_memory_limit_are_an_error() {
             );
         }
     }
+}
+
+#[test]
+fn entries_of_an_iterator_make_the_matrix_of_their_triplets() {
+    let (m, n) = (9, 4);
+    everywhere(|| {
+        let entries = (0..40).map(|k| (k * 5 % m, k * 3 % n, k as f64 / 7.0));
+        let a = Csr::from_entries(m, n, entries.clone())?;
+        let mut triplets = Triplets::with_capacity(m, n, 40)?;
+        triplets.extend(entries);
+        let b = Csr::from_triplets(&triplets)?;
+        assert_eq!(rows(&a)?, rows(&b)?);
+        rows(&a)
+    });
+    let error = Csr::from_entries(2, 2, [(0, 2, 1.0)]).unwrap_err();
+    let message = "from_entries: expected an entry of the 2 x 2 matrix, found (0, 2)";
+    assert_eq!(error.to_string(), message);
 }
