@@ -63,6 +63,9 @@ mod array;
 mod scalar;
 
 mod construct;
+mod crew;
+#[doc(hidden)]
+pub mod decimal;
 mod display;
 #[cfg(feature = "interop")]
 mod interop;

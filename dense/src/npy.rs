@@ -6,6 +6,7 @@
 //! either order of bytes and of elements.
 
 use crate::array::Array;
+use crate::crew::{crew, map};
 use crate::operand::check_len;
 use sparsefuse_kernels::{DType, Element};
 use sparsefuse_runtime::{Error, Runtime, Shape, StoreHandle};
@@ -85,12 +86,18 @@ impl<T: Element, const D: usize> Array<T, D> {
         let (partition, rows) = runtime.default_rows(dims);
         let first = header.len + (rows.start * dims.row_len() * T::DTYPE.size()) as u64;
         let store = runtime.store_by_filling(dims, partition, |elements: &mut [T]| {
-            let mut read = || {
+            /// Elements that a thread reads at a time.
+            const PART: usize = 1 << 20;
+            let workers = crew(&runtime, size_of_val(elements) as u64);
+            let parts = elements.chunks_mut(PART).enumerate().collect();
+            let read = map(&workers, parts, |(part, elements): (usize, &mut [T])| {
                 let mut file = File::open(path)?;
-                file.seek(SeekFrom::Start(first))?;
+                let before = (part * PART * T::DTYPE.size()) as u64;
+                file.seek(SeekFrom::Start(first + before))?;
                 read_elements(&mut file, elements, is_big_endian)
-            };
-            read().map_err(|error| refused(path, &format!("{} elements", dims.len()), error))
+            });
+            let read: io::Result<()> = read.into_iter().collect();
+            read.map_err(|error| refused(path, &format!("{} elements", dims.len()), error))
         });
         Ok(Self::of_file(runtime.agree(store)?, &header))
     }
@@ -318,8 +325,8 @@ impl Header {
     }
 }
 
-/// Elements that become bytes, or are made of them, at a time: some system calls, and memory that
-/// stays in the caches.
+/// Elements that are made of bytes at a time: some system calls, and memory that stays in the
+/// caches.
 const CHUNK: usize = 8 << 10;
 
 /// Writes elements, little-endian.
@@ -327,14 +334,16 @@ pub(crate) fn write_elements<T: Element>(
     file: &mut (impl Write + ?Sized),
     elements: impl IntoIterator<Item = T>,
 ) -> io::Result<()> {
+    /// Elements that are written at a time: the system makes larger pages of more.
+    const PART: usize = 1 << 16;
     let (size, half) = (T::DTYPE.size(), part_size(T::DTYPE));
-    let mut bytes = vec![0; CHUNK * size];
+    let mut bytes = vec![0; PART * size];
     let mut elements = elements.into_iter();
     loop {
         let mut count = 0;
         for (bytes, x) in bytes
             .chunks_exact_mut(size)
-            .zip(elements.by_ref().take(CHUNK))
+            .zip(elements.by_ref().take(PART))
         {
             let [first, second] = x.to_bits().map(u64::to_le_bytes);
             bytes[..half].copy_from_slice(&first[..half]);
@@ -342,7 +351,7 @@ pub(crate) fn write_elements<T: Element>(
             count += 1;
         }
         file.write_all(&bytes[..count * size])?;
-        if count < CHUNK {
+        if count < PART {
             return Ok(());
         }
     }

@@ -1,20 +1,22 @@
 //! Vectors and matrices in text files, as NumPy's `loadtxt` reads them and `savetxt` writes them: a
 //! row a line.
 //!
-//! Every rank reads the lines of the file twice: it counts rows and columns, and then makes
-//! elements of those of its own rows, so it holds no more than these and a line. Rank 0 writes.
+//! Every rank counts rows and columns, and then makes elements of its own rows, for which it reads
+//! their part of the file once more; so it holds no more than these and a block of some megabytes.
+//! The threads of a rank share the lines of a block. Rank 0 writes.
 
 mod lines;
 mod words;
 
 use crate::array::Array;
+use crate::crew::{crew, map};
 use crate::npy::{part_of, refused};
 use crate::operand::check_len;
-use lines::Lines;
-use sparsefuse_kernels::Element;
+use lines::{Block, Blocks, Found};
+use sparsefuse_kernels::{Element, Workers};
 use sparsefuse_runtime::{Error, Runtime, Shape};
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
 
@@ -101,7 +103,10 @@ impl<T: Element, const D: usize> Array<T, D> {
         let written = self.gather(0)?.map_or(Ok(()), |elements| {
             let part = part_of(path);
             let written = File::create(&part)
-                .and_then(|file| write(BufWriter::new(file), &elements, n_columns, format))
+                .and_then(|file| {
+                    let bytes = 8 * elements.len() as u64;
+                    write(file, &crew(runtime, bytes), (&elements, n_columns), format)
+                })
                 .and_then(|()| fs::rename(&part, path));
             if written.is_err() {
                 // What remains of it is of no use; if it cannot be removed, the first error counts.
@@ -146,7 +151,7 @@ impl<T: Element, const D: usize> Array<T, D> {
         check_dimensions::<D>("load_txt")?;
         check_format(format)?;
         let (path, runtime) = (path.as_ref(), Runtime::current());
-        let table = runtime.agree(Table::of_file(path, format))?;
+        let table = runtime.agree(Table::of_file(&runtime, path, format))?;
         runtime.agree_on_file(path, &[table.n_rows as u64, table.n_columns as u64])?;
         let shape = table.shape::<D>(path)?;
         let dims = Shape::new(&shape);
@@ -154,7 +159,7 @@ impl<T: Element, const D: usize> Array<T, D> {
         let (partition, rows) = runtime.default_rows(dims);
         let own = rows.start * dims.row_len()..rows.end * dims.row_len();
         let store = runtime.store_by_filling(dims, partition, |elements: &mut [T]| {
-            table.fill(path, format, own, elements)
+            table.fill((&runtime, path), format, own, elements)
         });
         Ok(Self::wrap(runtime.agree(store)?, None))
     }
@@ -164,27 +169,52 @@ impl<T: Element, const D: usize> Array<T, D> {
 struct Table {
     n_rows: usize,
     n_columns: usize,
+    /// What each block of the file is found again by, and the rows in each of its chunks.
+    blocks: Vec<(Found, Vec<usize>)>,
 }
 
 impl Table {
-    fn of_file(path: &Path, format: &TextInput<'_>) -> Result<Self, Error> {
-        let mut lines = Lines::open(path, format)?;
+    fn of_file(runtime: &Runtime, path: &Path, format: &TextInput<'_>) -> Result<Self, Error> {
+        let mut blocks = Blocks::open(path, format)?;
+        let workers = crew(runtime, blocks.len());
         let mut table = Self {
             n_rows: 0,
             n_columns: format.columns.map_or(0, <[usize]>::len),
+            blocks: Vec::new(),
         };
-        while let Some(row) = lines.next_row()? {
-            if table.n_rows == 0 && format.columns.is_none() {
-                table.n_columns = row.words().count();
-            }
-            table.n_rows += 1;
+        while let Some(block) = blocks.next()? {
+            table
+                .add(&block, &workers, format)
+                .map_err(|wrong| blocks.failed(&block, wrong))?;
         }
         Ok(table)
     }
 
+    fn add(
+        &mut self,
+        block: &Block,
+        workers: &Workers,
+        format: &TextInput<'_>,
+    ) -> Result<(), lines::Wrong> {
+        let counted = map(workers, block.chunks(), |chunk| {
+            block.count_rows(chunk, format)
+        });
+        let mut rows = Vec::with_capacity(counted.len());
+        for counted in counted {
+            let (n_rows, first) = counted?;
+            if let (0, None, Some(first)) = (self.n_rows, format.columns, first) {
+                self.n_columns = block.count_words(first, format)?;
+            }
+            self.n_rows += n_rows;
+            rows.push(n_rows);
+        }
+        self.blocks.push((block.found(), rows));
+        Ok(())
+    }
+
     /// The shape of an array of one dimension or two that has all elements.
     fn shape<const D: usize>(&self, path: &Path) -> Result<[usize; D], Error> {
-        let &Self { n_rows, n_columns } = self;
+        let (n_rows, n_columns) = (self.n_rows, self.n_columns);
         let len = match (n_rows, n_columns) {
             (0, _) => 0,
             (n, 1) | (1, n) => n,
@@ -203,30 +233,50 @@ impl Table {
     /// Makes the elements with these numbers, row by row.
     fn fill<T: Element>(
         &self,
-        path: &Path,
+        (runtime, path): (&Runtime, &Path),
         format: &TextInput<'_>,
         own: Range<usize>,
-        elements: &mut [T],
+        mut elements: &mut [T],
     ) -> Result<(), Error> {
-        let mut lines = Lines::open(path, format)?;
+        let mut blocks = Blocks::open(path, format)?;
+        let workers = crew(runtime, blocks.len());
         let mut end = 0;
-        while let Some(row) = lines.next_row()? {
-            let begin = end;
-            end += self.n_columns;
-            let (from, to) = (own.start.max(begin), own.end.min(end));
-            if from < to {
-                let made = &mut elements[from - own.start..to - own.start];
-                row.read(format.columns, self.n_columns, from - begin, made)?;
+        for (found, rows) in &self.blocks {
+            let first = end;
+            end += rows.iter().sum::<usize>() * self.n_columns;
+            if own.start.max(first) >= own.end.min(end) {
+                continue;
+            }
+            let block = blocks.again(*found)?;
+            let chunks = block.chunks();
+            let is_as_before = chunks.len() == rows.len();
+            // What each chunk makes, of which some may be of other ranks.
+            let mut parts = Vec::with_capacity(chunks.len());
+            let mut begin = first;
+            for (chunk, &n_rows) in chunks.into_iter().zip(rows) {
+                let behind = begin + n_rows * self.n_columns;
+                let (from, to) = (own.start.max(begin), own.end.min(behind));
+                let (made, rest) = elements.split_at_mut(to.saturating_sub(from));
+                elements = rest;
+                parts.push((chunk, begin, n_rows, made));
+                begin = behind;
+            }
+            let read = map(&workers, parts, |(chunk, begin, n_rows, made)| {
+                let of = (format, self.n_columns);
+                let found = block.read_rows(chunk, of, (begin, own.clone()), made)?;
+                Ok(found == n_rows)
+            });
+            for read in read {
+                match read.map_err(|wrong| blocks.failed(&block, wrong))? {
+                    true if is_as_before => {}
+                    _ => {
+                        let expected = "a file that stays as it is";
+                        return Err(Error::file(path, expected, "one that is changed"));
+                    }
+                }
             }
         }
-        match end == self.n_rows * self.n_columns {
-            true => Ok(()),
-            false => Err(Error::file(
-                path,
-                "a file that stays as it is",
-                "one that is changed",
-            )),
-        }
+        Ok(())
     }
 }
 
@@ -255,22 +305,37 @@ fn check_format(format: &TextInput<'_>) -> Result<(), Error> {
 
 /// Writes all rows.
 fn write<T: Element>(
-    mut file: impl Write,
-    elements: &[T],
-    n_columns: usize,
+    mut file: File,
+    workers: &Workers,
+    (elements, n_columns): (&[T], usize),
     format: &TextOutput<'_>,
 ) -> io::Result<()> {
+    /// Elements that a thread writes at a time.
+    const PART: usize = 1 << 14;
     for line in format.header.lines() {
         writeln!(file, "# {line}")?;
     }
-    for row in elements.chunks(n_columns.max(1)) {
-        for (column, &x) in row.iter().enumerate() {
-            if column > 0 {
-                file.write_all(format.delimiter.as_bytes())?;
+    let n_columns = n_columns.max(1);
+    let rows = (PART / n_columns).max(1);
+    let text_of = |rows: &[T]| {
+        let mut text = Vec::new();
+        for row in rows.chunks(n_columns) {
+            for (column, &x) in row.iter().enumerate() {
+                if column > 0 {
+                    text.extend_from_slice(format.delimiter.as_bytes());
+                }
+                words::write(&mut text, x, format.precision);
             }
-            words::write(&mut file, x, format.precision)?;
+            text.push(b'\n');
         }
-        writeln!(file)?;
+        text
+    };
+    let parts = elements.chunks(rows * n_columns).collect::<Vec<_>>();
+    // A few parts for each thread, so that one that is late has others to take its next.
+    for parts in parts.chunks(4 * workers.count()) {
+        for text in map(workers, parts.to_vec(), text_of) {
+            file.write_all(&text)?;
+        }
     }
-    file.flush()
+    Ok(())
 }

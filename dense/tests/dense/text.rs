@@ -4,6 +4,7 @@
 use crate::Bits;
 use num_complex::Complex;
 use sparsefuse_dense::{Array, Element, Error, TextInput, TextOutput, Vector};
+use sparsefuse_runtime::{Config, run_ranks};
 use sparsefuse_testing::everywhere;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -280,4 +281,98 @@ fn digits_of_text() -> Result<(), Error> {
     assert!(text.starts_with("1.00000000000000005551115123") && text.ends_with("00e-1\n"));
     std::fs::remove_file(path).expect("the file is there");
     Ok(())
+}
+
+/// Threads and ranks share the lines of a file of several blocks, in which some are unusual.
+#[test]
+fn text_of_several_blocks() {
+    const N_ROWS: usize = 130_000;
+    let mut text = String::from("x y z\n");
+    for row in 0..N_ROWS {
+        let (x, y) = (element(row), element(row + 7));
+        match row % 1000 {
+            0 => text.push_str(&format!("# a comment\n\n  {x:e}\t{y:.30e} {row} # and\r\n")),
+            1 => text.push_str(&format!("{x} inf +{row}.\n")),
+            _ => text.push_str(&format!("{x} {y:?} {row}\n")),
+        }
+    }
+    let path = file("several_blocks");
+    std::fs::write(&path, &text).expect("the file is written");
+    let format = TextInput {
+        skip_lines: 1,
+        ..TextInput::default()
+    };
+    let settings = [(1, 1), (1, 3), (2, 2)].map(|(ranks, threads)| {
+        let config = Config {
+            threads,
+            native: None,
+            ..Config::default()
+        };
+        (ranks, config)
+    });
+    for (ranks, config) in &settings {
+        let read = run_ranks(*ranks, config, |_| {
+            let a = Array::<f64, 2>::load_txt(&path, &format)?;
+            Ok((a.shape(), a.to_vec()?))
+        });
+        for read in read.unwrap() {
+            let (shape, elements): ([usize; 2], Vec<f64>) = read.map_err(|e: Error| e).unwrap();
+            assert_eq!(shape, [N_ROWS, 3]);
+            for (row, found) in elements.chunks(3).enumerate() {
+                let y = if row % 1000 == 1 {
+                    f64::INFINITY
+                } else {
+                    element(row + 7)
+                };
+                assert_eq!(found, [element(row), y, row as f64]);
+            }
+        }
+    }
+    // The line is that of the file.
+    let wrong = text
+        .replace(" 125000\n", " 12x\n")
+        .replace(" 125003\n", " 1 2\n");
+    std::fs::write(&path, wrong).expect("the file is written");
+    let lines = text.lines().position(|line| line.ends_with(" 125003"));
+    let lines = lines.expect("there is such a line") + 1;
+    for (ranks, config) in &settings {
+        let read = run_ranks(*ranks, config, |_| {
+            Array::<f64, 2>::load_txt(&path, &format).map(drop)
+        });
+        for read in read.unwrap() {
+            let error = read.unwrap_err().to_string();
+            let expected = format!(":{lines}: expected 3 columns, found 4");
+            assert!(error.ends_with(&expected), "{error}");
+        }
+    }
+    std::fs::remove_file(path).expect("the file is there");
+}
+
+/// A file that threads write has the bytes that one writes.
+#[test]
+fn threads_write_the_same_text() {
+    let path = file("threads");
+    let write = |threads| {
+        let config = Config {
+            threads,
+            native: None,
+            ..Config::default()
+        };
+        let written = run_ranks(1, &config, |_| {
+            let a = Array::from_fn([50_000, 3], |[i, j]| element(3 * i + j));
+            a.save_txt(&path, &TextOutput::default())
+        });
+        written.unwrap().remove(0).unwrap();
+        std::fs::read_to_string(&path).expect("the file is there")
+    };
+    let one = write(1);
+    assert_eq!(write(3), one);
+    let mut expected = String::new();
+    for i in 0..50_000 {
+        let row = [0, 1, 2].map(|j| format!("{:?}", element(3 * i + j)));
+        expected.push_str(&row.join(" "));
+        expected.push('\n');
+    }
+    assert_eq!(one, expected);
+    std::fs::remove_file(path).expect("the file is there");
 }

@@ -15,6 +15,9 @@ use crate::local::parallel::{self, Threads};
 use sparsefuse_kernels::{DType, Element, Field, Numeric};
 
 /// Reads all entries: those in `block`, which followed the header, and those in all blocks behind.
+///
+/// While the threads parse a block, one of them first joins the entries of the block before, and
+/// reads the next one.
 pub(super) fn read<T: Field>(
     header: &Header,
     mut block: Block,
@@ -23,16 +26,27 @@ pub(super) fn read<T: Field>(
     let cuts = blocks.cuts();
     let threads = &cuts.threads();
     let mut entries = Entries::new();
+    let mut before: Option<(Block, Vec<Chunk<T>>)> = None;
     loop {
-        let (parsed, next) = parallel::join(
+        let (parsed, (joined, next)) = parallel::join(
             threads,
-            || parse_block(header, &block, (cuts, threads), &mut entries),
-            || blocks.next(),
+            || parse_chunks(header, block.rest(), (cuts, threads)),
+            || {
+                let joined = match before.take() {
+                    Some((block, parsed)) => add_block(header, &block, parsed, &mut entries),
+                    None => Ok(()),
+                };
+                (joined, blocks.next())
+            },
         );
-        parsed?;
-        match next? {
-            Some(next) => block = next,
-            None => break,
+        joined?;
+        match next {
+            Ok(Some(next)) => before = Some((std::mem::replace(&mut block, next), parsed)),
+            end => {
+                add_block(header, &block, parsed, &mut entries)?;
+                end?;
+                break;
+            }
         }
     }
     if entries.n_stored < header.n_stored {
@@ -46,15 +60,15 @@ pub(super) fn read<T: Field>(
 }
 
 /// Appends the entries of a block.
-fn parse_block<T: Field>(
+fn add_block<T: Field>(
     header: &Header,
     block: &Block,
-    cuts: (Cuts, &Threads),
+    parsed: Vec<Chunk<T>>,
     entries: &mut Entries<T>,
 ) -> Result<(), Located> {
     let text = block.rest();
     let (first, n_wanted) = (entries.n_stored, header.n_stored - entries.n_stored);
-    let error = parse_lines(header, text, cuts, entries);
+    let error = add_chunks(parsed, entries);
     if let Some((number, kind)) = bad_diagonal(header, &entries.vals[first..], first) {
         return Err(kind.at(block.line_at(offset_of_entry(text, number - first))));
     }
@@ -74,19 +88,33 @@ fn parse_block<T: Field>(
 pub(super) fn parse_lines<T: Field>(
     header: &Header,
     text: &[u8],
-    (cuts, threads): (Cuts, &Threads),
+    cuts: (Cuts, &Threads),
     entries: &mut Entries<T>,
 ) -> Option<(usize, ReadErrorKind)> {
-    let chunks = chunks(text, cuts.chunk_len);
-    let parsed: Vec<Chunk<T>> = parallel::map(threads, chunks.iter().cloned(), |range| {
-        parse_chunk(header, &text[range])
-    });
-    for (range, chunk) in chunks.iter().zip(parsed) {
+    add_chunks(parse_chunks(header, text, cuts), entries)
+}
+
+fn parse_chunks<T: Field>(
+    header: &Header,
+    text: &[u8],
+    (cuts, threads): (Cuts, &Threads),
+) -> Vec<Chunk<T>> {
+    parallel::map(threads, chunks(text, cuts.chunk_len), |range| Chunk {
+        start: range.start,
+        ..parse_chunk(header, &text[range])
+    })
+}
+
+fn add_chunks<T: Field>(
+    parsed: Vec<Chunk<T>>,
+    entries: &mut Entries<T>,
+) -> Option<(usize, ReadErrorKind)> {
+    for chunk in parsed {
         if let Err(refused) = entries.append(chunk.entries) {
-            return Some((range.start, ReadErrorKind::Assembly(refused)));
+            return Some((chunk.start, ReadErrorKind::Assembly(refused)));
         }
         if let Some((offset, kind)) = chunk.error {
-            return Some((range.start + offset, kind));
+            return Some((chunk.start + offset, kind));
         }
     }
     None
@@ -95,6 +123,8 @@ pub(super) fn parse_lines<T: Field>(
 /// What some neighbouring lines hold: entries, up to the first error and its offset.
 #[derive(Debug)]
 struct Chunk<T> {
+    /// The offset of the first line.
+    start: usize,
     entries: Entries<T>,
     error: Option<(usize, ReadErrorKind)>,
 }
@@ -108,6 +138,7 @@ fn parse_chunk<T: Field>(header: &Header, text: &[u8]) -> Chunk<T> {
             Err(refused) => {
                 let error = Some((0, ReadErrorKind::Assembly(refused)));
                 return Chunk {
+                    start: 0,
                     entries: Entries::new(),
                     error,
                 };
@@ -122,11 +153,16 @@ fn parse_chunk<T: Field>(header: &Header, text: &[u8]) -> Chunk<T> {
         };
         if let Err(kind) = parsed.and_then(|()| cursor.end_line()) {
             let error = Some((offset, kind));
-            return Chunk { entries, error };
+            return Chunk {
+                start: 0,
+                entries,
+                error,
+            };
         }
         entries.n_stored += 1;
     }
     Chunk {
+        start: 0,
         entries,
         error: None,
     }

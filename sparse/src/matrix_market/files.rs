@@ -8,16 +8,14 @@ use crate::assembly::{self, ASSEMBLE, triplets};
 use crate::formats::csr::Csr;
 use crate::formats::eager::eager;
 use crate::local::triplets::Triplets;
+use crate::matrix_market::pieces::Pieces;
 use crate::matrix_market::{
     self, Content, Format, Header, ReadError, ReadErrorKind, Text, WriteError, WriteErrorKind,
 };
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{
-    Error, ErrorKind, Messages, Partition, Runtime, Shape, reserve, try_collect,
-};
+use sparsefuse_runtime::{Error, Partition, Runtime, Shape, reserve, try_collect};
 use std::borrow::Cow;
-use std::io;
 use std::iter::repeat_n;
 use std::ops::{Add, Range};
 use std::path::Path;
@@ -216,30 +214,28 @@ impl<T: Field> Csr<T> {
         let own = self.own_rows();
         let own = own.map_err(|cause| refuse(WriteErrorKind::Values(cause)))?;
         let (rows, local) = (own.rows(), own.as_rows());
-        let counts = local
-            .pos
-            .windows(2)
-            .map(|pair| (pair[1] - pair[0]) as usize);
-        let mut entries = rows
-            .zip(counts)
-            .flat_map(|(row, count)| repeat_n(row, count))
-            .zip(local.crd.iter().zip(local.vals))
-            .map(|(row, (&col, &val))| (row, col as usize, val));
-        check_finite(runtime, entries.clone()).map_err(refuse)?;
-        let pieces = Pieces::new(
-            runtime,
-            own.is_replicated(),
-            local.crd.len(),
-            |text, count| {
-                entries
-                    .by_ref()
-                    .take(count)
-                    .try_for_each(|(row, col, val)| text.entry(row, col, val))
-            },
-        );
-        Text::head_of_sparse::<T>(self.shape(), self.nnz())
-            .and_then(|head| pieces.write(runtime, path, &head))
-            .map_err(refuse)
+        // The entries of a range from that with this number on, with their rows.
+        let first = local.pos[0];
+        let row_of = |k: usize| local.pos.partition_point(|&end| end <= first + k as u64) - 1;
+        let place = |k| (rows.start + row_of(k), local.crd[k] as usize);
+        check_finite(runtime, local.vals, place).map_err(refuse)?;
+        let put = |range: Range<usize>, text: &mut Text| {
+            let mut row = if range.is_empty() {
+                0
+            } else {
+                row_of(range.start)
+            };
+            for k in range {
+                while local.pos[row + 1] <= first + k as u64 {
+                    row += 1;
+                }
+                text.entry(rows.start + row, local.crd[k] as usize, local.vals[k])?;
+            }
+            Ok(())
+        };
+        let pieces = Pieces::new(runtime, own.is_replicated(), local.crd.len(), put);
+        let head = Text::head_of_sparse::<T>(self.shape(), self.nnz());
+        pieces.write(runtime, path, head).map_err(refuse)
     }
 }
 
@@ -273,33 +269,34 @@ fn write_vector_to<T: Field>(
         .and_then(|vector| runtime.local::<T>(vector.store()));
     let local = runtime.agree(local);
     let local = local.map_err(|cause| refuse(WriteErrorKind::Values(cause)))?;
-    let mut elements = local.rows().zip(local.iter().copied());
-    let entries = elements.clone().map(|(row, val)| (row, 0, val));
-    check_finite(runtime, entries).map_err(refuse)?;
+    let first = local.rows().start;
+    check_finite(runtime, &local, |k| (first + k, 0)).map_err(refuse)?;
     let is_whole = local.partition() == Partition::Replicated;
-    let pieces = Pieces::new(runtime, is_whole, local.len(), |text, count| {
-        elements
-            .by_ref()
-            .take(count)
-            .try_for_each(|(row, val)| text.element(row, val))
-    });
-    Text::head_of_vector::<T>(vector.len(), comment)
-        .and_then(|head| pieces.write(runtime, path, &head))
-        .map_err(refuse)
+    let put = |range: Range<usize>, text: &mut Text| {
+        let mut range = range;
+        range.try_for_each(|k| text.element(first + k, 0, local[k]))
+    };
+    let pieces = Pieces::new(runtime, is_whole, local.len(), put);
+    let head = Text::head_of_vector::<T>(vector.len(), comment);
+    pieces.write(runtime, path, head).map_err(refuse)
 }
 
 /// Refuses values that the format has no text for, before a file is touched: on all ranks the
-/// first one of the lowest rank that has such.
+/// first one of the lowest rank that has such. `place` says the row and column of a value.
 fn check_finite<T: Field>(
     runtime: &Runtime,
-    mut entries: impl Iterator<Item = (usize, usize, T)>,
+    vals: &[T],
+    place: impl Fn(usize) -> (usize, usize),
 ) -> Result<(), WriteErrorKind> {
     let is_bad = |value: T| {
         let (re, im) = value.parts();
         !re.is_finite() || !im.is_finite()
     };
-    let bad = entries.find(|&(_, _, value)| is_bad(value));
-    let text = bad.map(|(row, col, value)| format!("{row} {col} {value}"));
+    let bad = vals.iter().position(|&value| is_bad(value));
+    let text = bad.map(|k| {
+        let (row, col) = place(k);
+        format!("{row} {col} {}", vals[k])
+    });
     let all = runtime
         .all_gather_bytes(text.unwrap_or_default().into_bytes())
         .map_err(WriteErrorKind::Values)?;
@@ -312,117 +309,6 @@ fn check_finite<T: Field>(
     let (row, col) = (number(), number());
     let found = words.next().unwrap_or_default().to_owned();
     Err(WriteErrorKind::NotFinite { found, row, col })
-}
-
-/// Lines in one piece of text: some megabytes.
-const PIECE_LINES: usize = 1 << 16;
-
-/// The text of a rank's rows, piece by piece.
-struct Pieces<P> {
-    /// The lines of this rank.
-    n_lines: usize,
-    /// Appends the next lines, as many as it is told.
-    put: P,
-}
-
-impl<P: FnMut(&mut Text, usize) -> Result<(), WriteErrorKind>> Pieces<P> {
-    /// `n_lines` lines; where every rank holds all of them, those of rank 0 count.
-    fn new(runtime: &Runtime, is_whole: bool, n_lines: usize, put: P) -> Self {
-        let is_idle = is_whole && runtime.rank() > 0;
-        Self {
-            n_lines: if is_idle { 0 } else { n_lines },
-            put,
-        }
-    }
-
-    /// Writes the head, then the lines of all ranks in their order.
-    fn write(mut self, runtime: &Runtime, path: &Path, head: &Text) -> Result<(), WriteErrorKind> {
-        let n_lines = runtime
-            .all_gather(&[self.n_lines as u64])
-            .map_err(WriteErrorKind::Values)?;
-        let turns: Vec<(usize, usize)> = n_lines
-            .iter()
-            .enumerate()
-            .flat_map(|(rank, lines)| {
-                let lines = lines[0] as usize;
-                let starts = (0..lines).step_by(PIECE_LINES);
-                starts.map(move |start| (rank, PIECE_LINES.min(lines - start)))
-            })
-            .collect();
-        if runtime.rank() == 0 {
-            return self.write_file(runtime, path, head, &turns);
-        }
-        for &(rank, lines) in &turns {
-            go_on(runtime, Ok(()))?;
-            let text = self.piece(runtime, rank, lines)?;
-            if rank == runtime.rank() {
-                let sent = runtime.send_bytes(0, Ok(text.0));
-                sent.map_err(WriteErrorKind::Values)?;
-            }
-        }
-        go_on(runtime, Ok(()))
-    }
-
-    /// What rank 0 does.
-    fn write_file(
-        &mut self,
-        runtime: &Runtime,
-        path: &Path,
-        head: &Text,
-        turns: &[(usize, usize)],
-    ) -> Result<(), WriteErrorKind> {
-        let mut is_agreed = false;
-        let written = matrix_market::replace_text(path, |file| {
-            file.write_all(&head.0)?;
-            for &(rank, lines) in turns {
-                go_on(runtime, Ok(())).inspect_err(|_| is_agreed = true)?;
-                let text = self.piece(runtime, rank, lines)?;
-                let text = match rank {
-                    0 => Ok(text.0),
-                    _ => runtime.receive_bytes(rank),
-                };
-                file.write_all(&text.map_err(WriteErrorKind::Values)?)?;
-            }
-            Ok(())
-        });
-        let written = written.map_err(|error| error.kind().clone());
-        if is_agreed {
-            return written;
-        }
-        // The others wait to be told before the next piece, or behind the last one.
-        let told = written.clone().map_err(|kind| kind.to_string());
-        let agreed = go_on(runtime, told);
-        // The first error says what the system said; that of the ranks is its text alone.
-        written.and(agreed)
-    }
-
-    /// The text of the next lines, if it is this rank's turn.
-    fn piece(
-        &mut self,
-        runtime: &Runtime,
-        rank: usize,
-        lines: usize,
-    ) -> Result<Text, WriteErrorKind> {
-        let mut text = Text::default();
-        if rank == runtime.rank() {
-            (self.put)(&mut text, lines)?;
-        }
-        Ok(text)
-    }
-}
-
-/// Tells all ranks whether rank 0 can still write; so no rank sends a piece before the
-/// previous one is written.
-fn go_on(runtime: &Runtime, written: Result<(), String>) -> Result<(), WriteErrorKind> {
-    let rank = runtime.rank();
-    let told = written.map_err(|message| ErrorKind::Rank { rank, message }.into());
-    runtime.agree(told).map_err(|cause| match cause.kind() {
-        ErrorKind::Rank { rank: 0, message } => {
-            let message = message.strip_prefix("cannot write: ").unwrap_or(message);
-            io::Error::other(message.to_owned()).into()
-        }
-        _ => WriteErrorKind::Values(cause),
-    })
 }
 
 fn refuse_read(path: &Path, kind: ReadErrorKind) -> ReadError {

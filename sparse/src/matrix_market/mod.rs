@@ -25,6 +25,7 @@ pub(crate) mod files;
 mod header;
 mod kinds;
 mod number;
+mod pieces;
 mod ranks;
 pub(crate) mod replace;
 mod source;
@@ -35,7 +36,7 @@ mod write;
 pub use error::{ReadError, ReadErrorKind, WriteError, WriteErrorKind};
 pub use header::Header;
 pub use kinds::{FieldKind, Format, Symmetry};
-pub(crate) use write::{Text, replace_text};
+pub(crate) use write::Text;
 pub use write::{write_dense, write_dense_to, write_sparse, write_sparse_to};
 
 use crate::local::triplets::Triplets;

@@ -5,9 +5,9 @@ use super::error::{WriteError, WriteErrorKind};
 use super::replace::replace_file;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use sparsefuse_dense::decimal::{Notation, Shortest, put_whole};
 use sparsefuse_kernels::{DType, Element, Field};
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Writes a sparse matrix to a file, compressed if its name ends in `.gz`; an existing file is
@@ -35,8 +35,10 @@ pub fn write_sparse<T: Field>(
     entries: impl IntoIterator<Item = (usize, usize, T), IntoIter: ExactSizeIterator>,
     comment: &str,
 ) -> Result<(), WriteError> {
-    replace_text(path.as_ref(), |file| {
-        put_sparse(file, n_rows, n_cols, entries.into_iter(), comment)
+    let path = path.as_ref();
+    replace_text(path, |file| {
+        let mut writer = Parts::new(path, file);
+        put_sparse(&mut writer, n_rows, n_cols, entries.into_iter(), comment)
     })
 }
 
@@ -51,7 +53,8 @@ pub fn write_sparse_to<T: Field>(
     entries: impl IntoIterator<Item = (usize, usize, T), IntoIter: ExactSizeIterator>,
     comment: &str,
 ) -> Result<(), WriteError> {
-    put_sparse(writer, n_rows, n_cols, entries.into_iter(), comment)
+    let mut writer = Parts::plain(writer);
+    put_sparse(&mut writer, n_rows, n_cols, entries.into_iter(), comment)
         .map_err(|kind| WriteError::new(WRITER, kind))
 }
 
@@ -66,8 +69,10 @@ pub fn write_dense<T: Field>(
     vals: &[T],
     comment: &str,
 ) -> Result<(), WriteError> {
-    replace_text(path.as_ref(), |file| {
-        put_dense(file, n_rows, n_cols, vals, comment)
+    let path = path.as_ref();
+    replace_text(path, |file| {
+        let mut writer = Parts::new(path, file);
+        put_dense(&mut writer, n_rows, n_cols, vals, comment)
     })
 }
 
@@ -82,21 +87,23 @@ pub fn write_dense_to<T: Field>(
     vals: &[T],
     comment: &str,
 ) -> Result<(), WriteError> {
-    put_dense(writer, n_rows, n_cols, vals, comment).map_err(|kind| WriteError::new(WRITER, kind))
+    let mut writer = Parts::plain(writer);
+    put_dense(&mut writer, n_rows, n_cols, vals, comment)
+        .map_err(|kind| WriteError::new(WRITER, kind))
 }
 
 /// What stands for the file's name where there is only a writer.
 const WRITER: &str = "matrix market";
 
-fn put_sparse<T: Field>(
-    mut writer: impl Write,
+fn put_sparse<T: Field, W: Write + ?Sized>(
+    writer: &mut Parts<'_, W>,
     n_rows: usize,
     n_cols: usize,
     entries: impl ExactSizeIterator<Item = (usize, usize, T)>,
     comment: &str,
 ) -> Result<(), WriteErrorKind> {
-    put_head::<T>(&mut writer, "coordinate", comment)?;
-    writeln!(writer, "{n_rows} {n_cols} {}", entries.len())?;
+    writer.text.head::<T>("coordinate", comment);
+    writer.text.sizes(&[n_rows, n_cols, entries.len()]);
     for (row, col, val) in entries {
         if row >= n_rows || col >= n_cols {
             return Err(WriteErrorKind::Outside {
@@ -106,13 +113,14 @@ fn put_sparse<T: Field>(
                 n_cols,
             });
         }
-        put_entry(&mut writer, row, col, val)?;
+        writer.text.entry(row, col, val)?;
+        writer.end_line()?;
     }
-    Ok(())
+    writer.write()
 }
 
-fn put_dense<T: Field>(
-    mut writer: impl Write,
+fn put_dense<T: Field, W: Write + ?Sized>(
+    writer: &mut Parts<'_, W>,
     n_rows: usize,
     n_cols: usize,
     vals: &[T],
@@ -125,140 +133,173 @@ fn put_dense<T: Field>(
             found: vals.len(),
         });
     }
-    put_head::<T>(&mut writer, "array", comment)?;
-    writeln!(writer, "{n_rows} {n_cols}")?;
+    writer.text.head::<T>("array", comment);
+    writer.text.sizes(&[n_rows, n_cols]);
     for col in 0..n_cols {
         for row in 0..n_rows {
-            put_val(&mut writer, row, col, vals[row * n_cols + col])?;
+            writer.text.element(row, col, vals[row * n_cols + col])?;
+            writer.end_line()?;
         }
     }
-    Ok(())
+    writer.write()
 }
 
-/// Pieces of the text of a file, in memory.
+/// A writer of text, which it gets in parts of a megabyte.
+struct Parts<'a, W: ?Sized> {
+    writer: &'a mut W,
+    is_gzip: bool,
+    text: Text,
+}
+
+impl<'a, W: Write + ?Sized> Parts<'a, W> {
+    fn new(path: &Path, writer: &'a mut W) -> Self {
+        Self {
+            is_gzip: is_gzip(path),
+            ..Self::plain(writer)
+        }
+    }
+
+    fn plain(writer: &'a mut W) -> Self {
+        Self {
+            writer,
+            is_gzip: false,
+            text: Text::default(),
+        }
+    }
+
+    #[inline]
+    fn end_line(&mut self) -> Result<(), WriteErrorKind> {
+        const PART: usize = 1 << 20;
+        if self.text.0.len() >= PART {
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> Result<(), WriteErrorKind> {
+        if self.is_gzip {
+            self.writer.write_all(&compressed(&self.text.0)?)?;
+        } else {
+            self.writer.write_all(&self.text.0)?;
+        }
+        self.text.0.clear();
+        Ok(())
+    }
+}
+
+/// A part of the text of a file, in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Text(pub(crate) Vec<u8>);
 
 impl Text {
     /// What stands before the entries of a sparse matrix.
-    pub(crate) fn head_of_sparse<T: Field>(
-        (n_rows, n_cols): (usize, usize),
-        nnz: usize,
-    ) -> Result<Self, WriteErrorKind> {
+    pub(crate) fn head_of_sparse<T: Field>((n_rows, n_cols): (usize, usize), nnz: usize) -> Self {
         let mut text = Self::default();
-        put_head::<T>(&mut text.0, "coordinate", "")?;
-        writeln!(text.0, "{n_rows} {n_cols} {nnz}")?;
-        Ok(text)
+        text.head::<T>("coordinate", "");
+        text.sizes(&[n_rows, n_cols, nnz]);
+        text
     }
 
     /// What stands before the elements of a vector.
-    pub(crate) fn head_of_vector<T: Field>(
-        len: usize,
-        comment: &str,
-    ) -> Result<Self, WriteErrorKind> {
+    pub(crate) fn head_of_vector<T: Field>(len: usize, comment: &str) -> Self {
         let mut text = Self::default();
-        put_head::<T>(&mut text.0, "array", comment)?;
-        writeln!(text.0, "{len} 1")?;
-        Ok(text)
+        text.head::<T>("array", comment);
+        text.sizes(&[len, 1]);
+        text
+    }
+
+    fn head<T: Field>(&mut self, format: &str, comment: &str) {
+        let field = if T::IS_COMPLEX { "complex" } else { "real" };
+        let banner = format!("%%MatrixMarket matrix {format} {field} general\n");
+        self.0.extend_from_slice(banner.as_bytes());
+        for line in comment.lines() {
+            self.0.extend_from_slice(format!("% {line}\n").as_bytes());
+        }
+    }
+
+    fn sizes(&mut self, sizes: &[usize]) {
+        let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
+        self.0.extend_from_slice(sizes.join(" ").as_bytes());
+        self.0.push(b'\n');
     }
 
     /// Adds the line of an entry of a sparse matrix.
+    #[inline]
     pub(crate) fn entry<T: Field>(
         &mut self,
         row: usize,
         col: usize,
         val: T,
     ) -> Result<(), WriteErrorKind> {
-        put_entry(&mut self.0, row, col, val)
+        put_whole(&mut self.0, row as u64 + 1);
+        self.0.push(b' ');
+        put_whole(&mut self.0, col as u64 + 1);
+        self.0.push(b' ');
+        self.element(row, col, val)
     }
 
-    /// Adds the line of an element of a vector.
-    pub(crate) fn element<T: Field>(&mut self, row: usize, val: T) -> Result<(), WriteErrorKind> {
-        put_val(&mut self.0, row, 0, val)
+    /// Adds the end of a line, or the line of an element of a dense matrix: a value, or the two
+    /// parts of a complex one.
+    #[inline]
+    pub(crate) fn element<T: Field>(
+        &mut self,
+        row: usize,
+        col: usize,
+        val: T,
+    ) -> Result<(), WriteErrorKind> {
+        let (re, im) = val.parts();
+        if !re.is_finite() || !im.is_finite() {
+            return Err(WriteErrorKind::NotFinite {
+                found: val.to_string(),
+                row,
+                col,
+            });
+        }
+        let dtype = <T::Real as Element>::DTYPE;
+        self.real(dtype, re);
+        if T::IS_COMPLEX {
+            self.0.push(b' ');
+            self.real(dtype, im);
+        }
+        self.0.push(b'\n');
+        Ok(())
     }
-}
 
-fn put_head<T: Field>(mut writer: impl Write, format: &str, comment: &str) -> io::Result<()> {
-    let field = if T::IS_COMPLEX { "complex" } else { "real" };
-    writeln!(writer, "%%MatrixMarket matrix {format} {field} general")?;
-    for line in comment.lines() {
-        writeln!(writer, "% {line}")?;
-    }
-    Ok(())
-}
-
-fn put_entry<T: Field>(
-    mut writer: impl Write,
-    row: usize,
-    col: usize,
-    val: T,
-) -> Result<(), WriteErrorKind> {
-    write!(writer, "{} {} ", row + 1, col + 1)?;
-    put_val(&mut writer, row, col, val)
-}
-
-/// Writes the end of a line: a value, or the two parts of a complex one.
-fn put_val<T: Field>(
-    mut writer: impl Write,
-    row: usize,
-    col: usize,
-    val: T,
-) -> Result<(), WriteErrorKind> {
-    let (re, im) = val.parts();
-    if !re.is_finite() || !im.is_finite() {
-        return Err(WriteErrorKind::NotFinite {
-            found: val.to_string(),
-            row,
-            col,
-        });
-    }
-    let dtype = <T::Real as Element>::DTYPE;
-    put_real(&mut writer, dtype, re)?;
-    if T::IS_COMPLEX {
-        writer.write_all(b" ")?;
-        put_real(&mut writer, dtype, im)?;
-    }
-    writer.write_all(b"\n")?;
-    Ok(())
-}
-
-/// Writes as many digits as tell a number from its neighbours of type `dtype`, with an exponent
-/// where zeros would make the text longer.
-fn put_real(mut writer: impl Write, dtype: DType, value: f64) -> io::Result<()> {
-    let is_short = value == 0.0 || (1e-3..1e7).contains(&value.abs());
-    match (dtype, is_short) {
-        (DType::F32, true) => write!(writer, "{}", value as f32),
-        (DType::F32, false) => write!(writer, "{:e}", value as f32),
-        (_, true) => write!(writer, "{value}"),
-        (_, false) => write!(writer, "{value:e}"),
+    /// Adds as many digits as tell a number from its neighbours of type `dtype`, with an exponent
+    /// where zeros would make the text longer.
+    #[inline]
+    fn real(&mut self, dtype: DType, value: f64) {
+        let is_short = value == 0.0 || (1e-3..1e7).contains(&value.abs());
+        let notation = if is_short {
+            Notation::Plain
+        } else {
+            Notation::Scientific
+        };
+        let number = match dtype {
+            DType::F32 => Shortest::of_single(value as f32),
+            _ => Shortest::of_double(value),
+        };
+        number.put(&mut self.0, notation);
     }
 }
 
-/// Lets `put` write a file, which takes the place of the one at `path` only if all went well;
-/// compressed if its name ends in `.gz`.
-pub(crate) fn replace_text(
+/// Text compressed: a gzip file of its own, which may stand behind others.
+pub(super) fn compressed(text: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text)?;
+    encoder.finish()
+}
+
+/// Whether the text of a file is compressed, by the file's name.
+pub(super) fn is_gzip(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "gz")
+}
+
+/// Lets `put` write a file, which takes the place of the one at `path` only if all went well.
+pub(super) fn replace_text(
     path: &Path,
-    put: impl FnOnce(&mut dyn Write) -> Result<(), WriteErrorKind>,
+    put: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), WriteErrorKind>,
 ) -> Result<(), WriteError> {
-    let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
-    let written = replace_file(path, |file| fill(file, is_gzip, put));
+    let written = replace_file(path, |file| put(file));
     written.map_err(|kind| WriteError::new(&path.to_string_lossy(), kind))
-}
-
-/// Lets `put` write all of a file.
-fn fill(
-    file: &mut File,
-    is_gzip: bool,
-    put: impl FnOnce(&mut dyn Write) -> Result<(), WriteErrorKind>,
-) -> Result<(), WriteErrorKind> {
-    let mut writer = BufWriter::with_capacity(256 << 10, file);
-    if is_gzip {
-        let mut text = BufWriter::new(GzEncoder::new(&mut writer, Compression::default()));
-        put(&mut text)?;
-        let encoder = text.into_inner().map_err(io::IntoInnerError::into_error)?;
-        encoder.finish()?;
-    } else {
-        put(&mut writer)?;
-    }
-    Ok(writer.flush()?)
 }

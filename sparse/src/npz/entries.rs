@@ -7,6 +7,7 @@
 use super::header::{NpzFormat, NpzHeader};
 use super::numbers::{DATA, indices, values};
 use crate::assembly::MAX_COLUMNS;
+use crate::local::parallel::{self, Threads};
 use crate::local::rows::LocalRows;
 use sparsefuse_dense::npz::{Archive, Member};
 use sparsefuse_kernels::Numeric;
@@ -29,15 +30,24 @@ pub(super) fn rows<T: Numeric>(
     let pos = runtime.agree(pos)?;
     let read = || {
         let entries = pos[0] as usize..pos[rows.len()] as usize;
-        let crd = array(archive, "indices", &[header.n_stored])?;
         let columns = 0..header.n_cols as i64;
-        let crd = indices(crd, entries.clone(), columns, narrow)?;
-        let first = pos[0];
+        let data = || array(archive, DATA, &[header.n_stored]);
+        // Each is decompressed from its beginning, by a thread of its own.
+        let (crd, vals) = parallel::join(
+            &Threads::of(runtime),
+            || {
+                let crd = array(archive, "indices", &[header.n_stored])?;
+                indices(crd, entries.clone(), columns, narrow)
+            },
+            || values(data()?, entries.clone(), |_| Some((0, 0))),
+        );
+        let (crd, first) = (crd?, pos[0]);
         let place = |k: usize| {
             let row = pos.partition_point(|&end| end <= first + k as i64) - 1;
             Some(((rows.start + row) as u64, u64::from(crd[k])))
         };
-        let vals = values(array(archive, DATA, &[header.n_stored])?, entries, place)?;
+        // What is wrong is found again, and its place told.
+        let vals = vals.or_else(|_| values(data()?, entries.clone(), place))?;
         let pos = try_collect(pos.iter().map(|&position| (position - first) as u64))?;
         let mut rows = LocalRows { pos, crd, vals };
         rows.sort_and_sum();

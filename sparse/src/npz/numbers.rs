@@ -80,6 +80,66 @@ impl Numbers {
         }
     }
 
+    /// Appends the usual numbers as elements of the same type, if all of them are finite; else
+    /// nothing, and false is returned.
+    fn append_as_they_are<T: Numeric>(self, bytes: &[u8], vals: &mut Vec<T>) -> bool {
+        let is_same =
+            !self.is_big_endian && self.kind == Kind::Real && self.size == T::DTYPE.size();
+        let len = vals.len();
+        match T::DTYPE {
+            DType::F64 if is_same => {
+                let eights = bytes.as_chunks::<8>().0.iter();
+                vals.extend(eights.map(|&it| T::from_bits([u64::from_le_bytes(it), 0])));
+            }
+            DType::F32 if is_same => {
+                let fours = bytes.as_chunks::<4>().0.iter();
+                vals.extend(fours.map(|&it| T::from_bits([u32::from_le_bytes(it).into(), 0])));
+            }
+            _ => return false,
+        }
+        // Without a way out in the middle, which makes it slower than to look at all.
+        let are_finite = vals[len..]
+            .iter()
+            .fold(true, |all, &val| all & is_finite(val));
+        if !are_finite {
+            vals.truncate(len);
+        }
+        are_finite
+    }
+
+    /// Appends the usual indices, if all of them lie in `within`; else nothing, and false is
+    /// returned.
+    fn append_indices<I>(
+        self,
+        bytes: &[u8],
+        within: &Range<i64>,
+        narrow: &impl Fn(i64) -> I,
+        indices: &mut Vec<I>,
+    ) -> bool {
+        let is_inside = |index: i64| index >= within.start && index < within.end;
+        match (self.kind, self.size, self.is_big_endian) {
+            (Kind::Signed, 4, false) => {
+                let fours = || bytes.as_chunks::<4>().0.iter();
+                let of = |&it: &[u8; 4]| i64::from(i32::from_le_bytes(it));
+                let are_inside = fours().fold(true, |all, it| all & is_inside(of(it)));
+                if are_inside {
+                    indices.extend(fours().map(|it| narrow(of(it))));
+                }
+                are_inside
+            }
+            (Kind::Signed, 8, false) => {
+                let eights = || bytes.as_chunks::<8>().0.iter();
+                let of = |&it: &[u8; 8]| i64::from_le_bytes(it);
+                let are_inside = eights().fold(true, |all, it| all & is_inside(of(it)));
+                if are_inside {
+                    indices.extend(eights().map(|it| narrow(of(it))));
+                }
+                are_inside
+            }
+            _ => false,
+        }
+    }
+
     fn number(self, bytes: &[u8]) -> Number {
         let bits = |part: &[u8]| {
             let mut word = [0; 8];
@@ -172,6 +232,9 @@ pub(super) fn values<T: Numeric>(
     let mut vals: Vec<T> = reserve(range.len())?;
     let name = member.place().to_owned();
     member.read(range, |bytes| {
+        if numbers.append_as_they_are(bytes, &mut vals) {
+            return Ok(());
+        }
         numbers.each(bytes, |number| {
             let value = element(number);
             let value = match value.filter(|&value| is_finite(value)) {
@@ -226,6 +289,9 @@ pub(super) fn indices<I>(
         Error::file(&name, expected, format!("{index} at {}", first + place))
     };
     member.read(range, |bytes| {
+        if numbers.append_indices(bytes, &within, &narrow, &mut indices) {
+            return Ok(());
+        }
         numbers.each(bytes, |number| {
             let Number::Whole(index) = number else {
                 unreachable!("the numbers of such a kind are whole");

@@ -158,3 +158,44 @@ fn a_link_to_a_file_that_is_not_there_yet_stays_one() {
     };
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
 }
+
+/// The lines of several pieces, which threads and ranks make, are those that one thread makes.
+#[test]
+fn pieces_are_the_whole() {
+    const N: usize = 300_000;
+    let value = |k: usize| 1.0 / (k as f64 - 0.5);
+    let entries = || (0..N).map(move |k| (k / 3, 7 * k % 1000, value(k)));
+    let file = Temporary::new("pieces.mtx");
+    let packed = Temporary::new("pieces.mtx.gz");
+    let mut expected = Vec::new();
+    let mut sorted: Vec<_> = entries().collect();
+    sorted.sort_by_key(|&(row, col, _)| (row, col));
+    let n_rows = N / 3;
+    sparsefuse_sparse::matrix_market::write_sparse_to(&mut expected, n_rows, 1000, sorted, "")
+        .unwrap();
+    for (ranks, threads) in [(1, 1), (1, 3), (2, 2)] {
+        let config = Config {
+            threads,
+            native: None,
+            ..Config::default()
+        };
+        let outcomes = run_ranks(ranks, &config, |_| {
+            let mut all = Triplets::new(n_rows, 1000).unwrap();
+            for (row, col, value) in entries() {
+                all.push(row, col, value).unwrap();
+            }
+            let a = Csr::from_triplets(&all).unwrap();
+            a.write(&file.path).unwrap();
+            a.write(&packed.path).unwrap();
+            let rows = a.to_rows().unwrap();
+            assert!(Csr::<f64>::read(&packed.path).unwrap().to_rows().unwrap() == rows);
+        });
+        outcomes.unwrap();
+        assert!(
+            std::fs::read(&file.path).unwrap() == expected,
+            "{ranks} ranks, {threads} threads"
+        );
+    }
+    let number = expected.iter().filter(|&&byte| byte == b'\n').count();
+    assert_eq!(number, N + 2);
+}

@@ -169,3 +169,14 @@ fn writes_the_shortest_text() {
          1 1 1\n1 2 -0\n1 3 0.1\n1 4 1e22\n1 5 5e-324\n1 6 123456.75\n"
     );
 }
+
+#[test]
+fn reads_numbers_with_leading_zeros() {
+    check_sparse(
+        "%%MatrixMarket matrix coordinate real general\n0003 3 01\n\
+         00000000000000000000000003 02 0000000000000000000001.50\n",
+        3,
+        3,
+        &[(2, 1, 1.5)],
+    );
+}
