@@ -7,7 +7,11 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
 use serde_json::Value;
-use sparsefuse::runtime::Processes;
+use sparsefuse::dense::Vector;
+use sparsefuse::runtime::{Config, ErrorKind, Processes, Runtime};
+use sparsefuse::solvers::preconditioners::splu;
+use sparsefuse::solvers::{IvpOptions, Jacobian, Scheme, solve_ivp};
+use sparsefuse::sparse::Csr;
 use sparsefuse_testing::own_folder;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -352,7 +356,7 @@ fn a_rank_that_panics() {
         return;
     }
     // The others wait for rank 3 for ever.
-    let waited = processes.run_ranks(2, &sparsefuse::runtime::Config::default(), |runtime| {
+    let waited = processes.run_ranks(2, &Config::default(), |runtime| {
         assert!(runtime.rank() != 3, "{} is too many", "four");
         runtime.all_gather(&[1.0])
     });
@@ -397,4 +401,75 @@ fn messages_of_any_length_arrive() {
         let all = processes.all_gather(mine.clone()).unwrap();
         assert!(all == [mine.clone(), mine], "{len} bytes");
     }
+}
+
+#[test]
+fn a_process_that_ends_before_a_runtime_is_made_leaves_none_waiting() {
+    let name = "a_process_that_ends_before_a_runtime_is_made_leaves_none_waiting";
+    let processes = Processes::join().unwrap();
+    if processes.count() == 1 {
+        let ended = run_test(3, name);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        return;
+    }
+    // The second could not read its settings, say.
+    if processes.number() != 1 {
+        let refused = Runtime::of_processes(Config::default()).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "rank 1: expected a message, but the rank has ended"
+        );
+    }
+}
+
+#[test]
+fn a_singular_matrix_is_the_same_error_on_every_rank() {
+    let name = "a_singular_matrix_is_the_same_error_on_every_rank";
+    let processes = Processes::join().unwrap();
+    if processes.count() == 1 {
+        let ended = run_test(2, name);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        return;
+    }
+    let solved = processes.run_ranks(1, &Config::default(), |_| {
+        let singular = Csr::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0; 4]).unwrap();
+        let refused = splu(&singular).unwrap_err();
+        assert!(
+            matches!(refused.kind(), ErrorKind::Argument { .. }),
+            "{refused}"
+        );
+        // The first step of y' = 2 y is as long as makes I - c J singular: a shorter one follows.
+        let jacobian = 2.0 * Csr::<f64>::identity(1).unwrap();
+        let options = IvpOptions {
+            scheme: Scheme::Bdf,
+            jacobian: Jacobian::Constant(jacobian),
+            first_step: Some(0.5 * 1.185),
+            ..IvpOptions::default()
+        };
+        let begin = Vector::from_vec(vec![1.0]);
+        let solution = solve_ivp(|_, y| Ok(y * 2.0), (0.0, 1.0), &begin, options).unwrap();
+        solution.y.to_vec().unwrap()
+    });
+    let end = solved.unwrap().pop().unwrap()[0];
+    assert!((end / 2.0_f64.exp() - 1.0).abs() < 0.1, "{end}");
+}
+
+#[test]
+fn a_panic_of_the_only_process_is_an_error() {
+    let name = "a_panic_of_the_only_process_is_an_error";
+    // Started by this very test, as the only process of a job.
+    let is_alone = std::env::args().any(|arg| arg == "--nocapture");
+    if !is_alone {
+        let this = std::env::current_exe().unwrap();
+        let ended = run(
+            1,
+            &format!("exec {} --exact {name} --nocapture", this.display()),
+        );
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        return;
+    }
+    let processes = Processes::join().unwrap();
+    let told = processes.run_ranks(1, &Config::default(), |_| panic!("too much"));
+    let told: Result<Vec<()>, _> = told;
+    assert_eq!(told.unwrap_err().to_string(), "rank 0: panicked: too much");
 }

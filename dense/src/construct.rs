@@ -6,7 +6,7 @@ use crate::bodies::{self, Distribution, Operation, Origin, Target};
 use crate::operand::{check_len, expect, named};
 use crate::operators::binary;
 use crate::twins::twins;
-use sparsefuse_kernels::{BinaryOp, Element, Field, Numeric, Real, Value};
+use sparsefuse_kernels::{BinaryOp, DType, Element, Field, Numeric, Real, Value};
 use sparsefuse_runtime::{Error, Runtime, Shape, TaskArg};
 
 impl<T: Element, const D: usize> Array<T, D> {
@@ -192,8 +192,18 @@ impl<T: Element> FromIterator<T> for Vector<T> {
 
 twins! {
     constructors [T: Numeric] Vector<T>;
-    /// 0, 1, 2 … `len - 1`. One task.
+    /// 0, 1, 2 … `len - 1`, of floating-point numbers the nearest ones. One task.
+    @ "Whole numbers also fail if the last one is too large for the type."
     arange try_arange(len: usize) -> Self {
+        let largest = match T::DTYPE {
+            DType::I32 => i32::MAX as usize,
+            DType::U32 => u32::MAX as usize,
+            _ => usize::MAX,
+        };
+        if len.saturating_sub(1) > largest {
+            let expected = format!("numbers of type {} up to {largest}", T::DTYPE);
+            return Err(Error::argument("arange", expected, (len - 1).to_string()));
+        }
         generate([len], Operation::Indices, &[])
     }
 }

@@ -11,8 +11,7 @@ use sparsefuse_runtime::{Error, Runtime, Shape};
 twins! {
     [T: Element] Array<T, 2>;
     /// The elements of a diagonal: the main one for 0, above it for positive numbers, below it for
-    /// negative ones; none beyond the corners. A view of a whole matrix, of a transposed or sliced
-    /// one a view of a copy.
+    /// negative ones; none beyond the corners. A view, also of a view.
     ///
     /// ```
     /// use sparsefuse_dense::Array;
@@ -26,8 +25,7 @@ twins! {
     #[doc(alias = "diag")]
     @ "If nothing has written the store."
     diagonal try_diagonal(&self, offset: isize) -> Vector<T> {
-        let flat = self.try_reshape([self.len()])?;
-        flat.try_slice(places(self.shape(), offset))
+        self.seen(|view| view.diagonal(offset))
     }
 }
 

@@ -10,7 +10,7 @@ use sparsefuse_testing::bodies::dot;
 use sparsefuse_testing::stores::{read, sum, vector};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Barrier, LazyLock, Mutex};
 use std::time::Duration;
 
 static MARK: LazyLock<HostBody> = LazyLock::new(|| {
@@ -360,4 +360,123 @@ fn a_window_runs_once_also_where_what_a_function_has_brought_panics_at_its_end()
     assert_eq!(read(&first).unwrap(), [1.0; 4]);
     assert_eq!(read(&count()).unwrap(), [1.0; 4]);
     assert_eq!(ran.load(Ordering::SeqCst), 12);
+}
+
+/// A runtime that runs ahead, in this many bytes.
+fn limited(memory_limit: usize) -> Runtime {
+    let config = Config {
+        run_ahead: 2,
+        ahead_threshold: 0,
+        memory_limit,
+        ..Config::default()
+    };
+    Runtime::new(config).expect("the settings are in range")
+}
+
+#[test]
+fn what_the_program_makes_finds_the_memory_of_what_it_has_dropped() {
+    const LEN: usize = 100_000;
+    let shape = Shape::new(&[LEN]);
+    let bytes = LEN * size_of::<f64>();
+    let fill = |elements: &mut [f64]| {
+        elements.fill(2.0);
+        Ok(())
+    };
+    for number in 0..3 {
+        let runtime = limited(bytes * 9 / 2);
+        let x = vector(&runtime, vec![1.0; LEN]);
+        let y = scaled(&x, 2.0);
+        runtime.start();
+        drop(y);
+        // x, y and this are more than there is.
+        let large = Shape::new(&[3 * LEN]);
+        let made = match number {
+            0 => runtime.store_from_vec(large, vec![2.0; 3 * LEN]),
+            1 => runtime.store_by_filling(large, runtime.default_rows(large).0, fill),
+            _ => {
+                runtime.check_limit(3 * bytes).expect("there is room");
+                runtime.store_from_rows(large, |_, elements: &mut [f64]| elements.fill(2.0))
+            }
+        };
+        let made = made.expect("what has ended is given back");
+        assert_eq!(read(&made).unwrap(), vec![2.0; 3 * LEN]);
+        assert!(runtime.store_from_vec(shape, vec![0.0; LEN]).is_err());
+        drop(x);
+    }
+}
+
+#[test]
+fn the_memory_that_a_function_takes_is_that_of_its_window() {
+    const LEN: usize = 100_000;
+    let bytes = LEN * size_of::<f64>();
+    let runtime = limited(5 * bytes);
+    let x = vector(&runtime, vec![1.0]);
+    // A window that leaves one array which the program drops while it runs, then one whose function
+    // takes all that is left when that is given back.
+    let (held, open) = gate(&x);
+    let body = HostBody::new("make", &[(Privilege::Write, Access::Rows, DType::F64)]);
+    let large = runtime.new_store(Shape::new(&[LEN]), DType::F64);
+    let task = HostTask::new(|args: &mut HostArgs<'_>| {
+        args.write::<f64>(0)?.fill(1.0);
+        Ok(())
+    });
+    runtime
+        .submit_host(&body, &[&large], task)
+        .expect("it fits");
+    runtime.start();
+    drop((held, large));
+    open.send(()).expect("the task receives it");
+    let small = runtime.new_store(Shape::new(&[4]), DType::F64);
+    let task = HostTask::new(|args: &mut HostArgs<'_>| {
+        args.write::<f64>(0)?.fill(3.0);
+        Ok(())
+    });
+    let scratch = 5 * bytes - 64 * 1024;
+    let task = HostTask { scratch, ..task };
+    runtime
+        .submit_host(&body, &[&small], task)
+        .expect("it fits");
+    runtime.start();
+    assert_eq!(read(&small).unwrap(), [3.0; 4]);
+}
+
+#[test]
+fn the_last_handle_may_be_dropped_by_a_task_beside_another() {
+    let config = Config {
+        threads: 2,
+        run_ahead: 2,
+        ahead_threshold: 0,
+        ..Config::default()
+    };
+    let runtime = Runtime::new(config).unwrap();
+    let x = vector(&runtime, vec![1.0, 2.0]);
+    let (tell, ended) = channel();
+    let are_there = Arc::new(Barrier::new(3));
+    let last = Arc::new(Mutex::new(Some(x.clone())));
+    // Two tasks at the same time, of which one runs on another thread than the machine's.
+    for _ in 0..2 {
+        let (last, are_there) = (Arc::clone(&last), Arc::clone(&are_there));
+        let tell = Mutex::new(tell.clone());
+        host(&x, move |_, _| {
+            are_there.wait();
+            if std::thread::current().name() != Some("sparsefuse machine") {
+                drop(last.lock().unwrap().take());
+            }
+            tell.lock().unwrap().send(()).unwrap();
+            Ok(())
+        });
+    }
+    runtime.start();
+    let tell = Mutex::new(tell);
+    host(&x, move |_, _| {
+        tell.lock().unwrap().send(()).unwrap();
+        Ok(())
+    });
+    runtime.start();
+    drop((x, runtime));
+    are_there.wait();
+    for _ in 0..3 {
+        ended.recv_timeout(LONG).expect("no task waits for itself");
+    }
+    assert!(last.lock().unwrap().is_none(), "a task has dropped it");
 }

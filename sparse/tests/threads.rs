@@ -98,6 +98,19 @@ fn one_setting_limits_all_threads_and_idle_ones_sleep() -> Result<(), Error> {
     assert_eq!(alone?, three?);
     fs::remove_file(&path).map_err(|_| Error::argument("test", "a file", "none"))?;
 
+    // Threads of the program that share a runtime share its threads.
+    let runtime = Runtime::new(config(2))?;
+    let a = runtime.enter(|| gallery::poisson2d::<f64>(150))?;
+    let transpose = || (0..4).try_for_each(|_| a.transpose().map(drop));
+    let (others, transposed) = most_others(|| {
+        std::thread::scope(|scope| {
+            let threads = [(); 4].map(|()| scope.spawn(transpose));
+            threads.map(|thread| thread.join().expect("no thread panics"))
+        })
+    });
+    transposed.into_iter().collect::<Result<(), Error>>()?;
+    assert!(others <= 4 + 2, "four of the program, two for rows");
+
     let runtime = Runtime::new(config(2))?;
     runtime.enter(|| {
         let a = gallery::poisson2d::<f64>(150)?;

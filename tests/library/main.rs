@@ -18,5 +18,6 @@ mod lockstep;
 mod matrices;
 mod native;
 mod nullspace;
+mod rayon_pools;
 mod solvers;
 mod versions;

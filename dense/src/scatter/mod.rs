@@ -19,7 +19,8 @@ use crate::indices::{Index, Lines};
 use crate::operand::{ArrayOperand, Kind, Source, expect, named};
 use crate::twins::twins;
 use crate::views::check_axes;
-use sparsefuse_kernels::{Element, Numeric};
+use num_complex::Complex;
+use sparsefuse_kernels::{DType, Element, Numeric};
 use sparsefuse_runtime::{Access, Error, HostArgs, Runtime, Shape, StoreHandle, TaskArg, View};
 use std::sync::Arc;
 use task::{Plus, Replace, Rule, Scatter};
@@ -275,9 +276,9 @@ twins! {
 
 impl<I: Index, const E: usize> Array<I, E> {
     /// For each of the numbers 0, 1, … `len - 1`, the sum of the weights of where it stands in the
-    /// array, added in the row-major order of the array; any other number is an error. Weights are
-    /// an array that broadcasts to the shape of this one. NumPy's `bincount` with weights. Two
-    /// tasks.
+    /// array, added in the row-major order of the array, `f32` in double precision; any other number
+    /// is an error. Weights are an array that broadcasts to the shape of this one. NumPy's
+    /// `bincount` with weights. Two tasks.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -308,6 +309,17 @@ impl<I: Index, const E: usize> Array<I, E> {
         weights: &Array<T, E>,
         len: usize,
     ) -> Result<Vector<T>, Error> {
+        match T::DTYPE {
+            DType::F32 => self.weighted::<f64>(&weights.try_cast()?, len)?.try_cast(),
+            DType::ComplexF32 => {
+                let wide = weights.try_cast::<Complex<f64>>()?;
+                self.weighted(&wide, len)?.try_cast()
+            }
+            _ => self.weighted(weights, len),
+        }
+    }
+
+    fn weighted<T: Numeric>(&self, weights: &Array<T, E>, len: usize) -> Result<Vector<T>, Error> {
         self.counted("bincount_weighted", len, Source(Kind::Array(weights.arg())))
     }
 

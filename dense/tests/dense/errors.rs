@@ -219,6 +219,14 @@ fn twins_of_constructors() {
         Vector::<i64>::try_arange(usize::MAX),
         &beyond("arange", &len),
     );
+    check(
+        Vector::<i32>::try_arange(3_000_000_000),
+        "arange: expected numbers of type i32 up to 2147483647, found 2999999999",
+    );
+    check(
+        Vector::<u32>::try_arange((1 << 32) + 1),
+        "arange: expected numbers of type u32 up to 4294967295, found 4294967296",
+    );
     let found = beyond("linspace", &len);
     check(Vector::try_linspace(0.0, 1.0, usize::MAX), &found);
     assert!(Array::<f64, 2>::try_eye(usize::MAX).is_err());

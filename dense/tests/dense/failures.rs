@@ -39,6 +39,46 @@ fn results_that_depend_on_nothing_that_failed() {
     }
 }
 
+/// The partial results of a sum are memory, which is refused where there is too little, counted, and
+/// given back.
+#[test]
+fn sums_of_more_elements_than_fit_in_memory() {
+    const N: usize = 2000;
+    // A partial result for each 16 elements, of 24 bytes.
+    const PARTIALS: usize = N * N / 16 * 24;
+    for (ranks, limit) in [(1, PARTIALS / 2), (1, 2 * PARTIALS), (2, PARTIALS / 8)] {
+        let config = Config {
+            memory_limit: limit,
+            tile_len: 16,
+            ..Config::default()
+        };
+        let outcomes = run_ranks(ranks, &config, |runtime| {
+            let x = Vector::<f64>::arange(N);
+            let differences = x.try_insert_axis(0)? - x.try_insert_axis(1)?;
+            let sum = differences.square().sum().get();
+            // What follows finds the memory again.
+            assert_eq!((&x + 1.0).sum().get()?, (N * (N + 1) / 2) as f64);
+            assert!(runtime.memory_in_use() < 1 << 18);
+            let is_counted = runtime.peak_memory() >= PARTIALS;
+            assert_eq!(sum.is_ok(), is_counted, "{sum:?}");
+            sum
+        });
+        let outcomes = outcomes.unwrap();
+        for sum in &outcomes {
+            match limit > PARTIALS {
+                true => assert_eq!(
+                    *sum,
+                    Ok(2.0 * (0..N).map(|d| (N - d) * d * d).sum::<usize>() as f64)
+                ),
+                false => {
+                    let text = sum.as_ref().unwrap_err().to_string();
+                    assert!(text.contains("bytes of memory"), "{text}");
+                }
+            }
+        }
+    }
+}
+
 /// The same where one rank alone fails, and the others know of nothing: what the ranks reduce
 /// together fails on all of them or on none.
 #[test]

@@ -196,6 +196,22 @@ fn values_are_scattered_as_by_a_loop() {
     }
 }
 
+/// Where single precision would no longer grow by 1.
+#[test]
+fn weights_are_added_in_double_precision() {
+    everywhere(|| {
+        let at = Vector::from_vec(vec![1, 1, 1, 1, 0]);
+        let weights = Vector::from_vec(vec![16_777_216.0f32, 1.0, 1.0, 2.0, 0.5]);
+        let sums = at.bincount_weighted(&weights, 2);
+        assert_eq!(sums.to_vec()?, [0.5, 16_777_220.0]);
+        let complex = weights.cast::<Complex<f32>>() * Complex::new(0.0, 1.0f32);
+        let complex = at.bincount_weighted(&complex, 2);
+        let parts = [0.5, 16_777_220.0].map(|im| Complex::new(0.0, im));
+        assert_eq!(complex.to_vec()?, parts);
+        sums.bits()
+    });
+}
+
 /// Many items into few elements, which all ranks hold, and few into many.
 #[test]
 fn bins() {

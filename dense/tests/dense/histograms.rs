@@ -10,14 +10,15 @@ fn between<T: Real>() {
     let numbers = |x: Vector<T>| x.to_vec().expect("there is memory");
     let x = numbers(Vector::random_normal([3000], 5));
     let weights = numbers(Vector::random_uniform([3000], 6));
-    let (mut counts, mut sums) = ([0; 4], [T::ZERO; 4]);
+    let (mut counts, mut sums) = ([0; 4], [0.0; 4]);
     for (&x, &weight) in x.iter().zip(&weights) {
         let is_in = |i: &usize| T::from_f64(ENDS[*i]) <= x && x < T::from_f64(ENDS[i + 1]);
         if let Some(bin) = (0..4).find(is_in) {
             counts[bin] += 1;
-            sums[bin] = sums[bin] + weight;
+            sums[bin] += weight.to_f64();
         }
     }
+    let sums = sums.map(T::from_f64);
     let total = T::from_f64(f64::from(counts.iter().sum::<i32>()));
     everywhere(|| -> Result<_, Error> {
         let ends = Vector::from_vec(ENDS.map(T::from_f64).to_vec());

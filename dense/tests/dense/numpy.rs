@@ -3,7 +3,7 @@
 
 use crate::Bits;
 use num_complex::Complex;
-use sparsefuse_dense::{Array, Element, Error, Numeric, Vector};
+use sparsefuse_dense::{Array, Element, Error, Numeric, Vector, step};
 use sparsefuse_runtime::{Config, run_ranks};
 use sparsefuse_testing::{bits, everywhere, everywhere_with};
 use std::path::PathBuf;
@@ -158,6 +158,39 @@ fn norms_and_covariances() {
     });
 }
 
+/// Against those of copies; a view takes no memory.
+fn diagonals_of_views() {
+    everywhere(|| {
+        let a = Array::from_fn([7, 9], |[i, j]| (9 * i + j) as i64);
+        let x = Vector::from_vec(vec![3, 1, 4, 1, 5]);
+        let column = x.insert_axis(1).broadcast_to([5, 8])?;
+        let views = [
+            a.slice((1.., 2..)),
+            a.slice((step(1.., 2), step(.., -3))).t(),
+            a.flip(0),
+            a.t().slice((2..4, ..)),
+            a.slice((3..4, ..)),
+            a.slice((4..4, ..)),
+            column.clone(),
+            column.t(),
+            Array::full([4, 4], 6).slice((..2, ..)),
+            a.slice((..6, ..)).reshape([9, 6])?,
+        ];
+        for (number, view) in views.iter().enumerate() {
+            for k in -10..=10 {
+                let copied = (view + 0).diagonal(k).to_vec()?;
+                assert_eq!(view.diagonal(k).to_vec()?, copied, "{number} {k}");
+                assert_eq!((view.diagonal(k) + 1).sum().get()?, {
+                    copied.iter().map(|x| x + 1).sum::<i64>()
+                });
+            }
+        }
+        let huge = x.insert_axis(1).broadcast_to([5, 1 << 58])?;
+        assert_eq!(huge.diagonal(1 << 40).to_vec()?, x.to_vec()?);
+        Ok(())
+    });
+}
+
 #[test]
 fn diagonals_and_triangles() {
     for [m, n] in [[5, 5], [3, 8], [9, 2], [1, 1], [0, 3]] {
@@ -191,6 +224,7 @@ fn diagonals_and_triangles() {
             Ok(())
         });
     }
+    diagonals_of_views();
     everywhere(|| {
         let x = Vector::from_vec(vec![1.5f32, 2.5, 3.5]);
         for k in -2..=2 {

@@ -22,6 +22,7 @@ use crate::tasks::argument::{Access, Privilege};
 use crate::tasks::block::BlockRows;
 use sparsefuse_kernels::blocks::Program;
 use sparsefuse_kernels::device::{DeviceLoop, NoForm};
+use sparsefuse_kernels::reduce::Partial;
 use sparsefuse_kernels::{DType, Extent, Isa, Kernel, Layout, ReduceOp, Toolchain};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -83,12 +84,16 @@ impl Schedule {
     /// The bytes of memory that some of its tasks ask for on this rank, if none is given back
     /// meanwhile.
     pub(crate) fn made_bytes(&self, tasks: Range<usize>) -> usize {
-        let outputs = self.fused[tasks].iter().flat_map(|task| &task.outputs);
+        let outputs = self.fused[tasks.clone()]
+            .iter()
+            .flat_map(|task| &task.outputs);
         let bytes = outputs.map(|output| {
             let size = self.slots[output.slot as usize].dtype.size();
             pool::taken(output.len, size)
         });
-        bytes.fold(0, usize::saturating_add)
+        let bytes = bytes.fold(0, usize::saturating_add);
+        let partials = self.fused[tasks].iter().map(FusedTask::partial_bytes);
+        bytes.saturating_add(partials.max().unwrap_or(0))
     }
 
     /// The regions in which the tasks of a group were issued.
@@ -181,6 +186,20 @@ pub(crate) struct FusedTask {
 }
 
 impl FusedTask {
+    /// The partial results of its reductions on this rank.
+    pub(crate) fn n_partials(&self) -> usize {
+        let tiles = self.reductions.iter().map(|reduction| reduction.n_tiles);
+        tiles.fold(0, usize::saturating_add)
+    }
+
+    /// The bytes that they count as memory in use: all, unless they are so few that the machine keeps
+    /// them from one task to the next.
+    pub(crate) fn partial_bytes(&self) -> usize {
+        const KEPT: usize = 1 << 20;
+        let bytes = self.n_partials().saturating_mul(size_of::<Partial>());
+        if bytes > KEPT { bytes } else { 0 }
+    }
+
     /// The slot of an argument of a host task.
     pub(crate) fn slot_of_host(&self, binding: &Binding) -> u32 {
         match binding {

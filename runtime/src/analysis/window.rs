@@ -11,6 +11,7 @@ use crate::geometry::partition::needs::NeedsId;
 use crate::geometry::view::View;
 use crate::memory::counted::Counted;
 use crate::stores::store::Store;
+use crate::tasks::argument::Access;
 use crate::tasks::body::{Body, Seen};
 use crate::tasks::check;
 use crate::tasks::host::HostTask;
@@ -174,6 +175,17 @@ impl Window {
     pub(crate) fn most_scratch(&self) -> usize {
         let scratch = self.host.iter().map(|(_, host)| host.scratch);
         scratch.max().unwrap_or(0)
+    }
+
+    /// Whether the function of one of its host tasks may find how much it makes: as it reads what
+    /// the rank holds, whatever that is.
+    pub(crate) fn may_find(&self) -> bool {
+        let bodies = self
+            .host
+            .iter()
+            .map(|(number, _)| self.body(&self.tasks[*number]));
+        let mut args = bodies.flat_map(|body| body.args());
+        args.any(|arg| matches!(arg.access, Access::Held))
     }
 
     /// What a host task has besides body and stores; nothing of another task.

@@ -17,6 +17,7 @@ use super::engine::Engine;
 use crate::analysis::schedule::Schedule;
 use crate::analysis::window::Window;
 use crate::geometry::partition::CutsTable;
+use crate::tasks::calling;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -34,6 +35,8 @@ pub(crate) struct Job {
 /// The machine's thread and its queue; see the module's text.
 #[derive(Debug)]
 pub(crate) struct Ahead {
+    /// The number of the runtime.
+    runtime: u64,
     queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,
 }
@@ -61,13 +64,15 @@ struct State {
 }
 
 impl Ahead {
-    /// The thread that runs windows on this engine; `None` if the system refuses one.
-    pub(crate) fn new(engine: Arc<Mutex<Engine>>) -> Option<Self> {
+    /// The thread that runs windows on the engine of the runtime with this number; `None` if the
+    /// system refuses one.
+    pub(crate) fn new(runtime: u64, engine: Arc<Mutex<Engine>>) -> Option<Self> {
         let queue = Arc::new(Queue::default());
         let own = Arc::clone(&queue);
         let thread = std::thread::Builder::new().name("sparsefuse machine".to_owned());
         let thread = thread.spawn(move || own.work(&engine)).ok()?;
         Some(Self {
+            runtime,
             queue,
             thread: Some(thread),
         })
@@ -119,8 +124,10 @@ impl Drop for Ahead {
         let Some(thread) = self.thread.take() else {
             return;
         };
-        // A host task may hold the last handle of the runtime: its thread does not wait for itself.
-        if thread.thread().id() != std::thread::current().id() {
+        // A host task may hold the last handle of the runtime. It runs on the machine's thread, or
+        // on one that this waits for: neither waits for the end of the other.
+        let is_own = thread.thread().id() == std::thread::current().id();
+        if !is_own && !calling::calls(self.runtime) {
             // A panic of the thread has no one left to go to.
             let _ = thread.join();
         }

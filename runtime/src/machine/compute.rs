@@ -21,7 +21,6 @@ use crate::memory::reserve::zeros;
 use crate::tasks::body::Body;
 use crate::tasks::host::HostTask;
 use sparsefuse_kernels::blocks::{Part, Program, Settings};
-use sparsefuse_kernels::reduce::Partial;
 use sparsefuse_kernels::{Launch, Operand};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -106,7 +105,8 @@ impl Running<'_, '_> {
         mut ghosts: Vec<Ghosts>,
         failures: &mut Vec<Failure>,
     ) -> Result<(), Error> {
-        let program = self.task.program.as_ref().filter(|_| runs);
+        let mut program = self.task.program.as_ref().filter(|_| runs);
+        let mut has_room = Ok(());
         if program.is_some() {
             if self.context.pool.device().is_some()
                 && ghosts.is_empty()
@@ -115,7 +115,12 @@ impl Running<'_, '_> {
             {
                 return outcome;
             }
-            self.bind(inputs, &ghosts);
+            let (task, pool) = (self.task, self.context.pool);
+            has_room = self.frame.make_partials(task, pool);
+            match has_room {
+                Ok(()) => self.bind(inputs, &ghosts),
+                Err(_) => program = None,
+            }
         }
         let (leading, all) = (self.task.leading, program.map_or(0, Program::loops));
         let task = self.task;
@@ -143,7 +148,9 @@ impl Running<'_, '_> {
         };
         // What could not be copied from a device that has failed is no input.
         let device = self.context.pool.device();
-        let mut outcome = device.and_then(|device| device.lost()).map_or(Ok(()), Err);
+        let mut outcome = device
+            .and_then(|device| device.lost())
+            .map_or(has_room, Err);
         if leading > 0 {
             outcome = outcome.and_then(|()| self.run_loops(program, (0..leading, boundary)));
         }
@@ -314,7 +321,7 @@ impl Running<'_, '_> {
         }
     }
 
-    /// Fills the frame's operands, partial results and parameters for the task's kernel.
+    /// Fills the frame's operands and parameters for the task's kernel.
     fn bind(&mut self, inputs: &Inputs, ghosts: &[Ghosts]) {
         let frame = &mut *self.frame;
         frame.params.clear();
@@ -324,15 +331,6 @@ impl Running<'_, '_> {
             .iter()
             .map(|&param| self.window.params[param as usize]);
         frame.params.extend(params);
-        let reductions = self.task.reductions.iter();
-        let tiles: usize = reductions.map(|reduction| reduction.n_tiles).sum();
-        if frame.partials.len() < tiles {
-            let unwritten = Partial {
-                bits: [0; 2],
-                index: 0,
-            };
-            frame.partials.resize(tiles, unwritten);
-        }
         let mut operands = std::mem::take(&mut frame.operands);
         operands.clear();
         let mut taken = 0;

@@ -18,12 +18,14 @@ use crate::images::residency::Residency;
 use crate::memory::bytes;
 use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
+use crate::memory::pool::{Pool, Reserved};
 use crate::shape::Shape;
 use crate::stores::store::{Contents, Held, Marred};
 use sparsefuse_kernels::Workers;
 use sparsefuse_kernels::reduce::{Forest, Partial};
 use sparsefuse_kernels::{Operand, Value};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// See the module's text; kept between windows for the memory of its lists.
 #[derive(Debug, Default)]
@@ -38,6 +40,8 @@ pub(crate) struct Frame {
     pub(super) operands: Vec<Operand>,
     /// Those of the tiles of a task's reductions, one reduction after the other, and more.
     pub(super) partials: Vec<Partial>,
+    /// Those of a task that has too many to keep them.
+    pub(super) counted: Option<Reserved>,
     /// Whether the device has written the results of the task that runs.
     pub(super) is_reduced: bool,
     /// One for each of these reductions, and more.
@@ -78,6 +82,7 @@ impl Frame {
         self.instances.clear();
         self.awaited.clear();
         self.is_reduced = false;
+        self.free_partials();
         for (slot, store) in window.stores.iter().enumerate() {
             let contents = match (window.initial[slot], window.held()[slot]) {
                 (None, _) => Contents::Unwritten,
@@ -341,6 +346,38 @@ impl Frame {
             Ok(())
         });
         moved.expect("elements are moved without fail");
+    }
+
+    /// Makes room for the partial results of a task.
+    pub(super) fn make_partials(
+        &mut self,
+        task: &FusedTask,
+        pool: &Arc<Pool>,
+    ) -> Result<(), Error> {
+        let wanted = task.n_partials();
+        let Some(more) = wanted
+            .checked_sub(self.partials.len())
+            .filter(|&more| more > 0)
+        else {
+            return Ok(());
+        };
+        let bytes = task.partial_bytes();
+        self.counted = (bytes > 0).then(|| pool.reserve(bytes)).transpose()?;
+        let reserved = self.partials.try_reserve_exact(more);
+        reserved.map_err(|_| ErrorKind::Refused { wanted: bytes })?;
+        let unwritten = Partial {
+            bits: [0; 2],
+            index: 0,
+        };
+        self.partials.resize(wanted, unwritten);
+        Ok(())
+    }
+
+    /// Gives back the room for partial results that is counted.
+    pub(super) fn free_partials(&mut self) {
+        if self.counted.take().is_some() {
+            self.partials = Vec::new();
+        }
     }
 
     pub(super) fn free(&mut self, slot: u32) {

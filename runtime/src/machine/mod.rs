@@ -255,6 +255,7 @@ impl<'c> Running<'_, 'c> {
             self.poison_dependents(&failures);
         }
         let reduced = machine.reduce(self, part.as_ref().unwrap_or(whole));
+        self.frame.free_partials();
         if let Err(cause) = reduced {
             self.frame.fail(whole, &cause);
         }

@@ -223,6 +223,14 @@ impl Pool {
         self.in_use().saturating_add(bytes) <= self.limit
     }
 
+    /// As [`Pool::has_room`], with the error where there is none.
+    pub(crate) fn check_room(&self, bytes: usize) -> Result<(), Error> {
+        match self.has_room(bytes) {
+            true => Ok(()),
+            false => Err(self.out_of_memory(bytes)),
+        }
+    }
+
     /// The bytes in use now.
     pub(crate) fn in_use(&self) -> usize {
         self.in_use.load(Ordering::Relaxed)

@@ -9,8 +9,10 @@ thread_local! {
 }
 
 /// Whether this thread calls a function of the runtime with this number, whatever it calls besides.
+/// A thread that is about to end calls none.
 pub(crate) fn calls(runtime: u64) -> bool {
-    CALLING.with_borrow(|calling| calling.contains(&runtime))
+    let calls = CALLING.try_with(|calling| calling.borrow().contains(&runtime));
+    calls.unwrap_or(false)
 }
 
 /// The numbers of the runtimes whose functions this thread calls.

@@ -5,7 +5,7 @@
 //! depend on their number; on the instruction set of the machine they do. Rows are given to faer as
 //! columns, so what it factors is the transpose.
 
-use super::system::{Factorisation, System};
+use super::system::{Factorisation, System, singular};
 use crate::powers::{exponent, times_power_of};
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::linalg::solvers::LltError;
@@ -17,7 +17,7 @@ use faer::traits::ComplexField;
 use faer::{Conj, Mat, Par, Side};
 use num_complex::Complex;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, ErrorKind, reserve, try_collect};
+use sparsefuse_runtime::{Error, reserve, try_collect};
 use sparsefuse_sparse::LocalRows;
 use std::iter::repeat_n;
 use std::marker::PhantomData;
@@ -279,7 +279,7 @@ impl<E: Number> Factors<E> {
         if has_solution(&ones)? || has_solution(&self.row_sums(entries)?)? {
             return Ok(self);
         }
-        Err(Error::argument(OP, NONSINGULAR, "one with a pivot of 0"))
+        Err(singular("one with a pivot of 0"))
     }
 
     /// The sums of the rows of the matrix.
@@ -390,8 +390,7 @@ fn lu<E: Number>(
         .factorize_numeric_lu(&mut numeric, matrix, Par::Seq, stack, params)
         .map_err(|error| match error {
             LuError::SymbolicSingular { .. } => {
-                let found = "one that is singular whatever its values";
-                Error::argument(OP, NONSINGULAR, found)
+                singular("one that is singular whatever its values")
             }
             LuError::Generic(error) => refused(error),
         })?;
@@ -431,14 +430,6 @@ fn memory(request: StackReq) -> Result<MemBuffer, Error> {
         let found = format!("{} bytes refused", request.size_bytes());
         Error::argument(OP, "memory to factor and solve in", found)
     })
-}
-
-/// What is expected of a matrix that is refused for a pivot of 0.
-const NONSINGULAR: &str = "a nonsingular matrix";
-
-/// Whether a matrix was refused for a pivot of 0.
-pub(crate) fn is_singular(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Argument { op: OP, expected, .. } if expected == NONSINGULAR)
 }
 
 fn refused(error: FaerError) -> Error {

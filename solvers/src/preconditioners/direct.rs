@@ -6,7 +6,7 @@
 
 use super::complete::Complete;
 use super::right_side::RightSide;
-use super::system::{Factorisation, System};
+use super::system::{Factorisation, System, is_singular, singular};
 use super::{Preconditioner, check_square, check_update};
 use crate::operator::{LinearOperator, check_finite};
 use sparsefuse_dense::{Array, Vector};
@@ -97,8 +97,7 @@ impl<T: Field> Direct<T> {
         let layout = a.row_layout()?;
         let factors = eager(method.factorisation(), &[a], || {
             let rows = gather(a)?;
-            let factors = Complete::new(method, &rows);
-            layout.runtime().agree(factors)
+            agree(layout.runtime(), Complete::new(method, &rows))
         })?;
         Ok(Self {
             layout,
@@ -254,8 +253,7 @@ impl<T: Field> Preconditioner<T> for Direct<T> {
         check_finite(OP, a)?;
         let factors = eager(self.method.factorisation(), &[a], || {
             let rows = gather(a)?;
-            let factors = self.factors.with_rows(&rows);
-            self.layout.runtime().agree(factors)
+            agree(self.layout.runtime(), self.factors.with_rows(&rows))
         })?;
         self.factors = Arc::new(factors);
         Ok(())
@@ -266,6 +264,26 @@ impl<T> fmt::Debug for Direct<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let n = self.layout.n_rows();
         write!(f, "Direct({n} by {n})")
+    }
+}
+
+/// The factors, if every rank has them. That a matrix is singular, by which callers decide what to
+/// do, is each rank's own finding: of the failure of another rank only the text is told. Ranks on
+/// other machines, with other instruction sets, may have found another pivot.
+fn agree<T>(runtime: &Runtime, factors: Result<Complete<T>, Error>) -> Result<Complete<T>, Error> {
+    if runtime.ranks() == 1 {
+        return factors;
+    }
+    let factors = runtime.agree(match factors {
+        Err(error) if is_singular(&error) => Ok(Err(error)),
+        factors => factors.map(Ok),
+    })?;
+    let found = runtime.all_gather(&[factors.is_err()])?;
+    match found.iter().flatten().any(|&is_singular| is_singular) {
+        true => Err(factors
+            .err()
+            .unwrap_or_else(|| singular("one with a pivot of 0"))),
+        false => factors,
     }
 }
 

@@ -52,7 +52,8 @@ pub use right_side::RightSide;
 pub use schwarz::{AdditiveSchwarz, BlockSolve, SchwarzOptions};
 pub use sor::{Sor, SorOptions, SorOrder, SorSweep};
 
-pub(crate) use complete::{HAS_FACTORS, is_singular};
+pub(crate) use complete::HAS_FACTORS;
+pub(crate) use system::is_singular;
 
 /// An operator that approximates the inverse of a matrix: `apply` is z = M^-1 r.
 ///

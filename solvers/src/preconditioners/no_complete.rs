@@ -34,8 +34,3 @@ impl<T: Field> Complete<T> {
         match self.none {}
     }
 }
-
-/// Whether a matrix was refused for a pivot of 0: no matrix has been looked at.
-pub(crate) fn is_singular(_error: &Error) -> bool {
-    false
-}

@@ -396,9 +396,12 @@ impl<T: Field> LinearOperator<T> for AdditiveSchwarz<T> {
         let outer = self.outer.exchange();
         self.layout.sweep("schwarz", r, 0, move |args, z| {
             let fetched = outer.run(args, z)?;
-            let solve = |block: &Block<T>| block.solve(&fetched);
-            let solved = parallel::map(&Threads::of_host(args), &*blocks, solve);
-            let solved = solved.into_iter().collect::<Result<Vec<_>, Error>>()?;
+            let mut solved: Vec<Vec<T>> = blocks.iter().map(|_| Vec::new()).collect();
+            let ends: Vec<usize> = (1..=blocks.len()).collect();
+            args.in_parts_to(&mut solved, &ends, |number, solved| {
+                solved[0] = blocks[number].solve(&fetched)?;
+                Ok(())
+            })?;
             back.sum(args, &try_concat(&solved)?, z)
         })
     }

@@ -1,4 +1,6 @@
-//! Which complete factorisation is made, and which system is solved with it.
+//! Which complete factorisation is made, which system is solved with it, and which matrix is refused.
+
+use sparsefuse_runtime::{Error, ErrorKind};
 
 /// How a matrix is factored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,4 +38,20 @@ pub(super) enum System {
     Adjoint,
     /// With its transpose.
     Transpose,
+}
+
+/// What is expected of a matrix that is refused for a pivot of 0.
+const NONSINGULAR: &str = "a nonsingular matrix";
+
+/// The refusal of a matrix for a pivot of 0.
+pub(super) fn singular(found: &str) -> Error {
+    Error::argument("direct", NONSINGULAR, found)
+}
+
+/// Whether a matrix was refused for a pivot of 0; the same on every rank for what [`Direct`] says.
+///
+/// [`Direct`]: super::Direct
+pub(crate) fn is_singular(error: &Error) -> bool {
+    let is_expected = |expected: &str| expected == NONSINGULAR;
+    matches!(error.kind(), ErrorKind::Argument { op: "direct", expected, .. } if is_expected(expected))
 }

@@ -11,7 +11,7 @@ use crate::local::parallel::{self, Threads};
 use crate::local::rows::{LocalRows, Rows, add_up, check_local, check_order};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Element, Numeric};
-use sparsefuse_runtime::{Error, ErrorKind, Partition, Room, Runtime, Shape, StoreHandle};
+use sparsefuse_runtime::{Error, Partition, Room, Runtime, Shape, StoreHandle};
 use std::ops::{Deref, DerefMut, Range};
 
 /// The name of the tasks that make matrices of what is no matrix.
@@ -367,7 +367,7 @@ pub(crate) fn check_memory(runtime: &Runtime, rows: &Range<usize>) -> Result<(),
     // Assembly holds the positions up to three times.
     const COPIES: usize = 3;
     let positions = rows.len() + 1;
-    check_limit(runtime, positions.saturating_mul(size_of::<u64>()))?;
+    runtime.check_limit(positions.saturating_mul(size_of::<u64>()))?;
     let is_granted = Vec::<u64>::new()
         .try_reserve_exact(positions.saturating_mul(COPIES))
         .is_ok();
@@ -376,19 +376,4 @@ pub(crate) fn check_memory(runtime: &Runtime, rows: &Range<usize>) -> Result<(),
     }
     let found = format!("{} rows", rows.len());
     Err(Error::argument("csr", "rows that fit in memory", found))
-}
-
-/// Whether the memory limit leaves `wanted` more bytes to stores.
-pub(crate) fn check_limit(runtime: &Runtime, wanted: usize) -> Result<(), Error> {
-    let limit = runtime.config().memory_limit;
-    let available = limit.saturating_sub(runtime.memory_in_use());
-    match wanted <= available {
-        true => Ok(()),
-        false => Err(ErrorKind::OutOfMemory {
-            wanted,
-            available,
-            limit,
-        }
-        .into()),
-    }
 }

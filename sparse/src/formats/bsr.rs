@@ -21,7 +21,7 @@ use crate::local::parallel::Threads;
 use crate::local::rows::{check_columns, check_positions};
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Partition, Runtime, Shape};
+use sparsefuse_runtime::{Error, Partition, Runtime, Shape, reserve};
 use std::fmt;
 use std::ops::Range;
 
@@ -97,14 +97,14 @@ impl<T: Numeric> Bsr<T> {
             return Err(Error::argument("bsr", expected, found));
         }
         check_columns("bsr", n_block_cols, &crd)?;
-        let (pos, crd, blocks) = in_order(area, (pos, crd, blocks));
+        let runtime = Runtime::current();
+        let (pos, crd, blocks) = runtime.agree(in_order(area, (pos, crd, blocks)))?;
         let whole = Blocks {
             size: blocksize,
             first: 0,
             pos: &pos,
             crd: &crd,
         };
-        let runtime = Runtime::current();
         let (partition, rows) = runtime.default_rows(Shape::new(&[n_rows]));
         let layout = RowLayout::new(&runtime, n_rows, partition);
         runtime.eager_task(ASSEMBLE, &[], || {
@@ -241,7 +241,7 @@ impl<T: Numeric> Bsr<T> {
             pos: &pos,
             crd: &crd,
         };
-        let blocks = whole.to_blocks(&vals);
+        let blocks = runtime.agree(whole.to_blocks(&vals))?;
         Ok((pos, crd, blocks))
     }
 
@@ -463,13 +463,18 @@ fn check_size(
 
 /// The same blocks with block columns that ascend strictly within each block row; those at the same
 /// place are summed in their order.
-fn in_order<T: Numeric>(area: usize, (pos, crd, blocks): Parts<T>) -> Parts<T> {
+fn in_order<T: Numeric>(area: usize, (pos, crd, blocks): Parts<T>) -> Result<Parts<T>, Error> {
     let n_block_rows = pos.len() - 1;
     let of_row = |row: usize| pos[row] as usize..pos[row + 1] as usize;
     if (0..n_block_rows).all(|row| crd[of_row(row)].is_sorted_by(|a, b| a < b)) {
-        return (pos, crd, blocks);
+        return Ok((pos, crd, blocks));
     }
-    let mut made: Parts<T> = (vec![0], Vec::new(), Vec::with_capacity(blocks.len()));
+    let mut made: Parts<T> = (
+        reserve(pos.len())?,
+        reserve(crd.len())?,
+        reserve(blocks.len())?,
+    );
+    made.0.push(0);
     for row in 0..n_block_rows {
         let mut order: Vec<usize> = of_row(row).collect();
         order.sort_by_key(|&number| crd[number]);
@@ -488,7 +493,7 @@ fn in_order<T: Numeric>(area: usize, (pos, crd, blocks): Parts<T>) -> Parts<T> {
         }
         made.0.push(made.1.len() as u64);
     }
-    made
+    Ok(made)
 }
 
 impl<T> fmt::Debug for Bsr<T> {

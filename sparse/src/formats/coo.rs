@@ -12,8 +12,9 @@ use crate::formats::eager::eager;
 use crate::local::triplets::Triplets;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Element, Numeric};
-use sparsefuse_runtime::{Error, Runtime, Shape, try_collect};
+use sparsefuse_runtime::{Error, Runtime, Shape, reserve, try_collect};
 use std::fmt;
+use std::iter::repeat_n;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -240,17 +241,11 @@ impl<T: Numeric> Csr<T> {
     fn in_coordinates(&self) -> Result<Coo<T>, Error> {
         let own = self.own_rows()?;
         let runtime = self.runtime();
-        let counts = own
-            .as_rows()
-            .pos
-            .windows(2)
-            .map(|pair| (pair[1] - pair[0]) as usize);
-        let rows: Vec<u32> = own
-            .rows
-            .clone()
-            .zip(counts)
-            .flat_map(|(row, count)| std::iter::repeat_n(row as u32, count))
-            .collect();
+        let of_rows = own.as_rows();
+        let mut rows = runtime.agree(reserve::<u32>(of_rows.crd.len()))?;
+        for (row, ends) in own.rows.clone().zip(of_rows.pos.windows(2)) {
+            rows.extend(repeat_n(row as u32, (ends[1] - ends[0]) as usize));
+        }
         let crd = runtime.agree(runtime.local::<u32>(self.crd()))?;
         let entries: Range<usize> = crd.rows();
         let shape = Shape::new(&[self.nnz()]);

@@ -7,6 +7,8 @@
 use super::parallel::{self, Threads};
 use super::rows::Rows;
 use sparsefuse_kernels::Numeric;
+use sparsefuse_runtime::{Error, try_collect};
+use std::iter::repeat_n;
 use std::ops::Range;
 
 /// The block columns of some neighbouring block rows.
@@ -88,9 +90,9 @@ impl<'a> Blocks<'a> {
     }
 
     /// The values of these blocks, block after block, from those of all their rows.
-    pub(crate) fn to_blocks<T: Numeric>(self, vals: &[T]) -> Vec<T> {
+    pub(crate) fn to_blocks<T: Numeric>(self, vals: &[T]) -> Result<Vec<T>, Error> {
         let (height, width) = self.size;
-        let mut blocks = vec![T::ZERO; vals.len()];
+        let mut blocks = try_collect(repeat_n(T::ZERO, vals.len()))?;
         let mut vals = vals.chunks_exact(width);
         let first = self.first * height;
         for row in first..first + (self.pos.len() - 1) * height {
@@ -99,7 +101,7 @@ impl<'a> Blocks<'a> {
                 blocks[start..start + width].copy_from_slice(vals);
             }
         }
-        blocks
+        Ok(blocks)
     }
 
     /// The values of some rows of a matrix, all of whose entries lie in the blocks; 0 where nothing
@@ -267,7 +269,7 @@ mod tests {
                 let found = find(&threads, (&whole.pos, &whole.crd), size);
                 prop_assert_eq!(found, (pos.clone(), crd.clone()));
             }
-            prop_assert_eq!(all.to_blocks(&whole.vals), blocks);
+            prop_assert_eq!(all.to_blocks(&whole.vals).unwrap(), blocks);
         }
     }
 }

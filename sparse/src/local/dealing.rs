@@ -153,7 +153,7 @@ impl Counts {
 pub(crate) const SPARE: usize = 16;
 
 /// Makes sure that a vector can have this many elements.
-fn try_grow<E>(vector: &mut Vec<E>, len: usize) -> Result<(), Error> {
+pub(crate) fn try_grow<E>(vector: &mut Vec<E>, len: usize) -> Result<(), Error> {
     let wanted = len * size_of::<E>();
     let reserved = vector.try_reserve(len.saturating_sub(vector.len()));
     reserved.map_err(|_| ErrorKind::Refused { wanted }.into())

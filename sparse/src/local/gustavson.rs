@@ -323,8 +323,12 @@ impl Plan {
 /// A hash table that numbers columns in the order in which they occur first.
 #[derive(Default)]
 struct Table {
-    /// A column and its number, or `FREE`; a power of two of places, at most half of them taken.
+    /// A column and its number, or `FREE`.
     places: Vec<u64>,
+    /// One less than the first places that are used, a power of two, of which at most half are
+    /// taken: a table that a long row has made large is small again for the rows that follow, which
+    /// find it in the cache.
+    mask: usize,
     taken: Vec<u32>,
     columns: Vec<u32>,
 }
@@ -344,6 +348,7 @@ impl Table {
                 self.places[place as usize] = FREE;
             }
         }
+        self.mask = wanted - 1;
         self.taken.clear();
         self.columns.clear();
     }
@@ -353,7 +358,7 @@ impl Table {
     fn number(&mut self, column: u32) -> u32 {
         // Knuth's multiplicative hash: the bits of the golden ratio.
         const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-        let mask = self.places.len() - 1;
+        let mask = self.mask;
         let mut place = (u64::from(column).wrapping_mul(GOLDEN) >> 32) as usize & mask;
         loop {
             let found = self.places[place];
@@ -401,6 +406,21 @@ mod tests {
             rows.end_row();
         }
         rows
+    }
+
+    #[test]
+    fn a_table_is_small_again_after_a_long_row() {
+        let mut table = Table::default();
+        for (most, places) in [(3, 16), (5000, 16_384), (9, 32), (5000, 16_384), (0, 16)] {
+            table.clear(most);
+            assert_eq!(table.mask + 1, places);
+            let columns = || (0..most as u32).map(|column| 77 * column + 5);
+            for again in 0..2 {
+                let numbers: Vec<u32> = columns().map(|column| table.number(column)).collect();
+                assert!(numbers.into_iter().eq(0..most as u32), "{most} {again}");
+            }
+            assert!(table.columns.iter().copied().eq(columns()));
+        }
     }
 
     /// Each entry summed over ascending k with one fused multiply-add each.

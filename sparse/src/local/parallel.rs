@@ -8,6 +8,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::cell::Cell;
 use std::fmt;
 use std::ops::Range;
+use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Rows and entries of a part: enough that taking turns costs nothing, and few enough that what a
@@ -62,9 +63,9 @@ impl Threads {
     /// compiled once and not for every loop.
     fn each_number(&self, count: usize, work: &(dyn Fn(usize) + Sync)) {
         match &self.pool {
-            Some(pool) if count > 1 => {
+            Some(pool) if count > 1 => apart(|| {
                 pool.install(|| (0..count).into_par_iter().with_max_len(1).for_each(work));
-            }
+            }),
             _ => (0..count).for_each(work),
         }
     }
@@ -74,6 +75,29 @@ impl fmt::Debug for Threads {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Threads({})", self.count())
     }
+}
+
+/// What `wait` returns, which waits for threads of a rank. A rayon thread of the program would run
+/// other jobs of the program meanwhile, on top of this one and as if they were part of it (another
+/// runtime may be the current one there); so another thread waits in its place.
+fn apart<R: Send>(wait: impl FnOnce() -> R + Send) -> R {
+    if Threads::are_at_work_here() || rayon::current_thread_index().is_none() {
+        return wait();
+    }
+    // Called once, here or there; a thread that the system refuses has not called it.
+    let wait = Mutex::new(Some(wait));
+    let call = || {
+        let wait = wait.lock().unwrap_or_else(PoisonError::into_inner).take();
+        wait.map(|wait| wait())
+    };
+    let result =
+        std::thread::scope(
+            |scope| match std::thread::Builder::new().spawn_scoped(scope, call) {
+                Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                Err(_) => call(),
+            },
+        );
+    result.expect("it is called once")
 }
 
 /// What `work` makes of each item, in their order. It is compiled for every `work`, so it has plain
@@ -117,7 +141,7 @@ pub(crate) fn join<A: Send, B: Send>(
     second: impl FnOnce() -> B + Send,
 ) -> (A, B) {
     match &threads.pool {
-        Some(pool) => pool.join(first, second),
+        Some(pool) => apart(|| pool.join(first, second)),
         None => {
             let first = first();
             (first, second())
@@ -291,5 +315,30 @@ mod tests {
             let made = map(&of_rank, 0..9, |item| (item, Threads::are_at_work_here()));
             assert!(made.into_iter().eq((0..9).map(|item| (item, true))));
         });
+    }
+
+    #[test]
+    fn no_other_job_of_the_program_runs_where_a_rank_waits() {
+        thread_local! {
+            static IS_BUSY: Cell<bool> = const { Cell::new(false) };
+        }
+        let theirs = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let of_rank = Threads::new(2);
+        let job = |item: usize| {
+            assert!(
+                !IS_BUSY.replace(true),
+                "one job ends before the next begins"
+            );
+            let moment = |_| std::thread::yield_now();
+            each(&of_rank, 0..100, moment);
+            let within = || each(&of_rank, 0..10, moment);
+            join(&of_rank, within, within);
+            IS_BUSY.set(false);
+            item
+        };
+        let sum: usize = theirs.install(|| (0..20).into_par_iter().map(job).sum());
+        assert_eq!(sum, 190);
+        let panics = || theirs.install(|| each(&of_rank, 0..9, |item| assert!(item < 5)));
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
     }
 }

@@ -4,6 +4,8 @@ use super::entries::Entries;
 use super::header::Header;
 use super::kinds::Symmetry;
 use sparsefuse_kernels::Field;
+use sparsefuse_runtime::{Error, try_collect};
+use std::iter::repeat_n;
 
 /// The element opposite to `val` across the diagonal.
 #[inline]
@@ -17,12 +19,12 @@ pub(super) fn mirror<T: Field>(symmetry: Symmetry, val: T) -> T {
 }
 
 /// All elements row by row, from those that an array file stores column by column.
-pub(super) fn to_row_major<T: Field>(header: &Header, stored: Vec<T>) -> Vec<T> {
+pub(super) fn to_row_major<T: Field>(header: &Header, stored: Vec<T>) -> Result<Vec<T>, Error> {
     let (n_rows, n_cols) = (header.n_rows, header.n_cols);
     if header.symmetry == Symmetry::General && (n_rows <= 1 || n_cols <= 1) {
-        return stored;
+        return Ok(stored);
     }
-    let mut vals = vec![T::ZERO; n_rows * n_cols];
+    let mut vals = try_collect(repeat_n(T::ZERO, n_rows * n_cols))?;
     let mut stored = stored.into_iter();
     for col in 0..n_cols {
         for (row, val) in (first_row(header, col)..n_rows).zip(&mut stored) {
@@ -32,7 +34,7 @@ pub(super) fn to_row_major<T: Field>(header: &Header, stored: Vec<T>) -> Vec<T> 
             }
         }
     }
-    vals
+    Ok(vals)
 }
 
 /// Elements of an array file, of which the first is number `first`, as entries with their places,

@@ -134,11 +134,14 @@ fn columns<T: Field + Add<Output = T>>(
     Ok(match content {
         Content::Dense {
             n_cols: 1, vals, ..
-        } => Ok(vec![Vector::from_vec(vals)]),
-        Content::Dense { n_cols, vals, .. } => Ok((0..n_cols)
-            .map(|column| vals.iter().skip(column).step_by(n_cols).copied().collect())
-            .map(Vector::from_vec)
-            .collect()),
+        } => Vector::from_shape_vec([vals.len()], vals).map(|vector| vec![vector]),
+        Content::Dense { n_cols, vals, .. } => {
+            let column = |column| try_collect(vals.iter().skip(column).step_by(n_cols).copied());
+            let vector = |vals: Vec<T>| Vector::from_shape_vec([vals.len()], vals);
+            (0..n_cols)
+                .map(|number| column(number).and_then(vector))
+                .collect()
+        }
         Content::Sparse(triplets) => columns_of_entries(runtime, header.format, &triplets),
     })
 }
@@ -177,7 +180,7 @@ fn check_columns<T>(runtime: &Runtime, header: &Header) -> Result<(), Error> {
     let bytes = of_column
         .saturating_add(STORE)
         .saturating_mul(header.n_cols);
-    let is_room = assembly::check_limit(runtime, bytes);
+    let is_room = runtime.check_limit(bytes);
     runtime.agree(is_room.and_then(|()| reserve::<u8>(bytes).map(drop)))
 }
 

@@ -146,7 +146,10 @@ fn read_blocks<T: Field>(mut blocks: Blocks<'_>) -> Result<(Header, Content<T>),
         Format::Array => Content::Dense {
             n_rows: header.n_rows,
             n_cols: header.n_cols,
-            vals: expand::to_row_major(&header, entries.vals),
+            vals: expand::to_row_major(&header, entries.vals).map_err(|refused| Located {
+                line: None,
+                kind: ReadErrorKind::Assembly(refused),
+            })?,
         },
     };
     Ok((header, content))

@@ -37,9 +37,11 @@ impl Cuts {
         threads: 1,
     };
 
-    /// The threads that parse.
+    /// The threads that parse: those of the current runtime, where they are as many.
     pub(super) fn threads(self) -> Threads {
-        Threads::own(self.threads)
+        let own = (self.threads > 1).then(|| Threads::of(&Runtime::current()));
+        let own = own.filter(|own| own.count() == self.threads);
+        own.unwrap_or_else(|| Threads::new(self.threads))
     }
 
     /// The default on the threads of a rank of the current runtime.

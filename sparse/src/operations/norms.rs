@@ -7,8 +7,9 @@ use super::expect;
 use crate::formats::csr::Csr;
 use crate::formats::eager::eager;
 use crate::local::column_sums::ColumnSums;
+use num_complex::Complex;
 use sparsefuse_dense::{Scalar, Vector};
-use sparsefuse_kernels::{Field, Numeric};
+use sparsefuse_kernels::{DType, Field, Numeric};
 use sparsefuse_runtime::{Error, Shape};
 
 /// Methods that panic, each with its twin `try_` that returns the error.
@@ -52,7 +53,9 @@ twins! {
     /// The sums along an axis, as [`Array::sum_axis`](sparsefuse_dense::Array::sum_axis): 1 for
     /// those of the rows, by one product with a vector; 0 for those of the columns, over ascending
     /// rows, by one pass over the entries, which executes the window; where ranks have some rows
-    /// each, by one transpose more.
+    /// each, by one transpose more. Those of `f32` are added in double precision, which takes one
+    /// task and as many entries in `f64` for a while: a sum goes over one element after the other,
+    /// and 2^24 times 1 in single precision would be the last sum that grows.
     ///
     /// ```
     /// use sparsefuse_sparse::gallery;
@@ -64,13 +67,10 @@ twins! {
     sum_axis try_sum_axis(&self, axis: usize) -> Vector<T>;
     /// If there is no such axis; along axis 0 as [`Csr::transpose`].
     {
-        match axis {
-            0 => self.column_sums(),
-            1 => {
-                let ones = self.runtime().enter(|| Vector::try_ones([self.n_cols()]));
-                self.try_matvec(&ones?)
-            }
-            _ => Err(Error::argument("sum_axis", "axis 0 or 1", axis.to_string())),
+        match T::DTYPE {
+            DType::F32 => self.sums_by::<f64>(axis),
+            DType::ComplexF32 => self.sums_by::<Complex<f64>>(axis),
+            _ => self.sums(axis),
         }
     }
 
@@ -116,12 +116,29 @@ twins! {
 }
 
 impl<T: Numeric> Csr<T> {
+    /// The sums along an axis, added in another type.
+    fn sums_by<U: Numeric>(&self, axis: usize) -> Result<Vector<T>, Error> {
+        let wide = self.with_values_of(self.values().try_cast::<U>()?);
+        wide.sums(axis)?.try_cast()
+    }
+
+    fn sums(&self, axis: usize) -> Result<Vector<T>, Error> {
+        match axis {
+            0 => self.column_sums(),
+            1 => {
+                let ones = self.runtime().enter(|| Vector::try_ones([self.n_cols()]));
+                self.try_matvec(&ones?)
+            }
+            _ => Err(Error::argument("sum_axis", "axis 0 or 1", axis.to_string())),
+        }
+    }
+
     /// The sums of the columns.
     fn column_sums(&self) -> Result<Vector<T>, Error> {
         eager("sum_axis", &[self], || {
             let own = self.own_rows()?;
             if !own.is_replicated() {
-                return self.transpose()?.try_sum_axis(1);
+                return self.transpose()?.sums(1);
             }
             let (rows, runtime) = (own.as_rows(), self.runtime());
             let shape = Shape::new(&[self.n_cols()]);

@@ -55,13 +55,18 @@ twins! {
     { self.values().try_count_nonzero() }
 
     /// How many elements differ from 0 along an axis: 1 for those of the rows, 0 for those of the
-    /// columns. Cost as [`Csr::sum_axis`].
+    /// columns. One pass over the entries, which executes the window; along axis 0 where ranks have
+    /// some rows each, by one transpose more.
     count_nonzero_axis try_count_nonzero_axis(&self, axis: usize) -> Vector<i64>;
     /// As [`Csr::try_sum_axis`].
     {
-        let counts = self.values().try_not_equal(T::ZERO)?.try_cast::<i64>()?;
-        let sums = self.with_values_of(counts).try_sum_axis(axis);
-        sums.map_err(|error| error.of_operation("count_nonzero_axis"))
+        const OP: &str = "count_nonzero_axis";
+        self.length_along(OP, axis)?;
+        let differs = |value: &T| *value != T::ZERO;
+        eager(OP, &[self], || match axis {
+            0 => self.counts_in_columns(differs),
+            _ => self.counts_in_rows(differs),
+        })
     }
 }
 
@@ -172,7 +177,7 @@ enum Stored {
 
 impl<T: Numeric> Csr<T> {
     /// The number of entries of each column, zeros that are stored among them, as SciPy's
-    /// `getnnz(axis=0)`. Cost as [`Csr::sum_axis`] along axis 0.
+    /// `getnnz(axis=0)`. Cost as [`Csr::count_nonzero_axis`] along axis 0.
     ///
     /// ```
     /// use sparsefuse_sparse::gallery;
@@ -187,11 +192,50 @@ impl<T: Numeric> Csr<T> {
     /// If memory runs out.
     #[doc(alias = "getnnz")]
     pub fn nnz_per_column(&self) -> Result<Vector<u64>, Error> {
-        let ones = self
-            .runtime()
-            .enter(|| Vector::<u64>::try_ones([self.nnz()]));
-        let counts = self.with_values_of(ones?).try_sum_axis(0);
-        counts.map_err(|error| error.of_operation("nnz_per_column"))
+        eager("nnz_per_column", &[self], || {
+            self.counts_in_columns(|_| true)
+        })
+    }
+
+    /// How many of the stored values of each column count.
+    fn counts_in_columns<U: Numeric>(
+        &self,
+        is_counted: impl Fn(&T) -> bool + Copy + Sync + Send,
+    ) -> Result<Vector<U>, Error> {
+        let own = self.own_rows()?;
+        if !own.is_replicated() {
+            return self.transpose()?.counts_in_rows(is_counted);
+        }
+        let (rows, runtime) = (own.as_rows(), self.runtime());
+        let shape = Shape::new(&[self.n_cols()]);
+        let (partition, columns) = runtime.default_rows(shape);
+        let first = columns.start as u32;
+        let store = runtime.store_by_filling(shape, partition, |counts: &mut [U]| {
+            counts.fill(U::ZERO);
+            for (column, _) in rows
+                .crd
+                .iter()
+                .zip(rows.vals)
+                .filter(|(_, x)| is_counted(x))
+            {
+                // Where ranks have some columns each, there are others.
+                if let Some(count) = counts.get_mut(column.wrapping_sub(first) as usize) {
+                    *count = count.plus(U::ONE);
+                }
+            }
+            Ok(())
+        });
+        Vector::from_store(runtime.agree(store)?, None)
+    }
+
+    fn counts_in_rows<U: Numeric>(
+        &self,
+        is_counted: impl Fn(&T) -> bool + Copy + Sync + Send,
+    ) -> Result<Vector<U>, Error> {
+        self.of_each_row(&self.own_rows()?, |rows, row| {
+            let counted = rows.values(row).iter().filter(|value| is_counted(value));
+            counted.fold(U::ZERO, |count, _| count.plus(U::ONE))
+        })
     }
 
     /// The elements along an axis.

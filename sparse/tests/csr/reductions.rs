@@ -238,3 +238,22 @@ fn refusals() {
     let expected = "min_axis: expected a matrix with elements along axis 0, found 0 by 3";
     check(none.try_min_axis(0).unwrap_err(), expected);
 }
+
+/// Where single precision would no longer grow by 1.
+#[test]
+fn sums_of_single_precision_are_those_of_double() {
+    let of_column = [16_777_216.0f32, 1.0, 1.0, 2.0];
+    everywhere(|| {
+        let pos = (0..=4).collect();
+        let a = Csr::new(4, 1, pos, vec![0; 4], of_column.to_vec())?;
+        for (a, axis) in [(&a, 0), (&a.transpose()?, 1)] {
+            assert_eq!(a.sum_axis(axis).to_vec()?, [16_777_220.0]);
+            let complex = a.map_values(|x| Complex::new(0.0, x))?;
+            let sum = Complex::new(0.0, 16_777_220.0);
+            assert_eq!(complex.sum_axis(axis).to_vec()?, [sum]);
+        }
+        assert_eq!(a.norm1().get()?, 16_777_220.0);
+        assert_eq!(a.transpose()?.norm_inf().get()?, 16_777_220.0);
+        Ok(a.mean_axis(0).to_vec()?[0].to_bits())
+    });
+}

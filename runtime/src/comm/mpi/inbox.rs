@@ -8,6 +8,7 @@
 use super::tag::{Kind, NO_GROUP, Tag};
 use crate::comm::Message;
 use crate::error::{Error, ErrorKind};
+use crate::memory::reserve::reserve;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Two ranks: one of this process that receives, one of any process that sends.
@@ -25,7 +26,7 @@ pub(super) struct Pair {
 struct Queue {
     arrived: VecDeque<Message>,
     /// The pieces so far of a message that is not complete.
-    pieces: Vec<u8>,
+    pieces: Vec<Vec<u8>>,
     /// Whether nothing more will come.
     has_left: bool,
     /// How many reductions of the group a sender that has left took part in, if it said so.
@@ -101,11 +102,12 @@ impl Inbox {
                 queue.arrived.push_back(Message::Data(bytes));
             }
             Kind::Data => {
-                let mut whole = std::mem::take(&mut queue.pieces);
-                whole.extend_from_slice(&bytes);
-                queue.arrived.push_back(Message::Data(whole));
+                queue.pieces.push(bytes);
+                let whole = joined(std::mem::take(&mut queue.pieces));
+                let message = whole.map_or_else(Message::Failed, Message::Data);
+                queue.arrived.push_back(message);
             }
-            Kind::Piece => queue.pieces.extend_from_slice(&bytes),
+            Kind::Piece => queue.pieces.push(bytes),
             Kind::Failed => queue.arrived.push_back(Message::Failed(decode(&bytes))),
             Kind::Left => {
                 queue.has_left = true;
@@ -167,6 +169,15 @@ impl Inbox {
     pub(super) fn gone(&self) -> usize {
         self.gone.len()
     }
+}
+
+/// A message from its pieces, each of which is dropped when it has been copied.
+fn joined(pieces: Vec<Vec<u8>>) -> Result<Vec<u8>, Error> {
+    let mut whole = reserve(pieces.iter().map(Vec::len).sum())?;
+    for piece in pieces {
+        whole.extend_from_slice(&piece);
+    }
+    Ok(whole)
 }
 
 /// A failure of rank `rank` as bytes: the rank that failed first, as far as it is known, and what

@@ -1,8 +1,9 @@
 //! This process among those of the job: MPI started and ended, messages sent and received.
 //!
 //! MPI is started when the first group of ranks of all processes is made, and ended when the
-//! program ends by returning from `main` or by `exit`. A panic of any thread ends the whole job at
-//! once, and says who panicked.
+//! program ends by returning from `main` or by `exit`. Where there are several processes, a panic of
+//! any thread ends the whole job immediately, and says who panicked, after the hook that the program
+//! had set before.
 //!
 //! Every process makes the same groups in the same order, so groups have the same numbers
 //! everywhere. A thread that waits for a message takes what MPI has for this process and sorts it
@@ -101,7 +102,13 @@ impl Job {
         let sharers = alike(&format!("{machine} {}", cores_allowed()))?;
         config::SHARERS.store(sharers, Ordering::Relaxed);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        std::panic::set_hook(Box::new(abort_on_panic));
+        if processes > 1 {
+            let earlier = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |panic| {
+                earlier(panic);
+                abort_on_panic(panic);
+            }));
+        }
         Ok(Self {
             most_tag: world.most_tag()?,
             on_machine: alike(&machine)?,
@@ -120,11 +127,9 @@ impl Job {
         if bytes.len() > MOST_BYTES {
             let kind = Kind::Piece;
             let of_pieces = Tag { kind, ..tag }.encode();
-            let begin_of_last = (bytes.len() - 1) / MOST_BYTES * MOST_BYTES;
-            for piece in bytes[..begin_of_last].chunks(MOST_BYTES) {
-                sent.push_back(self.world.send(piece.to_vec(), process, of_pieces)?);
+            for piece in pieces(&mut bytes, MOST_BYTES) {
+                sent.push_back(self.world.send(piece, process, of_pieces)?);
             }
-            bytes.drain(..begin_of_last);
         }
         let last = self.world.send(bytes, process, tag.encode())?;
         sent.push_back(last);
@@ -265,6 +270,20 @@ impl Job {
     }
 }
 
+/// Takes off the front of a message all pieces of this length but the last one, which stays. Each
+/// is the end of what is left without it, so no more than one piece is copied at a time.
+fn pieces(bytes: &mut Vec<u8>, len: usize) -> Vec<Vec<u8>> {
+    let mut ends = Vec::new();
+    while bytes.len() > len {
+        ends.push(bytes.split_off((bytes.len() - 1) / len * len));
+        bytes.shrink_to_fit();
+    }
+    ends.push(std::mem::take(bytes));
+    ends.reverse();
+    *bytes = ends.pop().unwrap_or_default();
+    ends
+}
+
 /// Drops the oldest messages as far as they have been sent.
 fn forget_done(sent: &mut VecDeque<Sending>) -> Result<(), Error> {
     while let Some(first) = sent.front_mut() {
@@ -288,7 +307,8 @@ extern "C" fn leave() {
     }
 }
 
-/// Says who panicked where and why, and ends the job: no other rank would ever hear of it.
+/// Says who panicked where and why, and ends the job: no other rank would ever hear of it. A
+/// backtrace is for the hook that was there before.
 fn abort_on_panic(panic: &PanicHookInfo<'_>) {
     let payload = panic.payload();
     let cause = payload.downcast_ref::<String>().map(String::as_str);
@@ -296,12 +316,7 @@ fn abort_on_panic(panic: &PanicHookInfo<'_>) {
     let cause = cause.unwrap_or("no message");
     let place = panic.location().map(ToString::to_string);
     let place = place.unwrap_or_else(|| "an unknown place".to_owned());
-    let backtrace = std::backtrace::Backtrace::capture();
-    let backtrace = match backtrace.status() {
-        std::backtrace::BacktraceStatus::Captured => format!("{backtrace}\n"),
-        _ => String::new(),
-    };
-    let what = format!("panicked at {place}: {cause}\n{backtrace}");
+    let what = format!("panicked at {place}: {cause}");
     let Some(Ok(Some(job))) = JOB.get() else {
         complain(&what);
         return;
@@ -335,4 +350,22 @@ fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_messages_are_cut_into_pieces_in_order() {
+        for len in [0, 1, 3, 4, 5, 8, 9, 17] {
+            let whole: Vec<u8> = (0..len).collect();
+            let mut last = whole.clone();
+            let mut all = pieces(&mut last, 4);
+            assert!(all.iter().all(|piece| piece.len() == 4));
+            assert!(last.len() <= 4 && last.is_empty() == whole.is_empty());
+            all.push(last);
+            assert_eq!(all.concat(), whole);
+        }
+    }
 }

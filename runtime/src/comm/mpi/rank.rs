@@ -39,22 +39,25 @@ pub(crate) fn connect(local: usize) -> Result<Option<Vec<Box<dyn Comm>>>, Error>
     MOST_RANKS.fetch_max(local, Ordering::Relaxed);
     let mut ranks: Vec<Box<dyn Comm>> = Vec::with_capacity(local);
     for number in 0..local {
-        let collective = match local == 1 && group <= MOST_COMMUNICATORS {
-            true => Some(Collective {
-                job,
-                group,
-                communicator: job.world.duplicate()?,
-                begun: AtomicU64::new(0),
-            }),
-            false => None,
-        };
-        ranks.push(Box::new(Rank {
+        let mut rank = Rank {
             job,
             group,
             number,
             local,
-            collective,
-        }));
+            collective: None,
+        };
+        if local == 1 && group <= MOST_COMMUNICATORS {
+            // MPI waits for all processes to make the communicator, also for one that has ended.
+            // Who waits for a message is told of it.
+            rank.all_gather(Ok(Vec::new()))?;
+            rank.collective = Some(Collective {
+                job,
+                group,
+                communicator: job.world.duplicate()?,
+                begun: AtomicU64::new(0),
+            });
+        }
+        ranks.push(Box::new(rank));
     }
     Ok(Some(ranks))
 }

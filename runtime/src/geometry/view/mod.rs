@@ -188,6 +188,55 @@ impl View {
         Ok(view)
     }
 
+    /// The elements of a diagonal of a view of two dimensions: of the main one for 0, of one above
+    /// it for positive numbers, below it for negative ones; none beyond the corners.
+    ///
+    /// ```
+    /// use sparsefuse_runtime::{Shape, View};
+    ///
+    /// let turned = View::identity(Shape::new(&[2, 3])).transpose();
+    /// let diagonal = turned.diagonal(-1)?;
+    /// assert_eq!((diagonal.shape(), diagonal.strides().0), (Shape::new(&[2]), 1));
+    /// assert_eq!(diagonal.strides().1[0], 4);
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the view has another number of dimensions.
+    pub fn diagonal(&self, offset: isize) -> Result<Self, Error> {
+        let &[n_rows, n_columns] = self.shape.dims() else {
+            let found = self.shape.rank().to_string();
+            return Err(Error::argument("diagonal", "two dimensions", found));
+        };
+        let size = offset.unsigned_abs();
+        let (row, column) = match offset < 0 {
+            true => (size.min(n_rows), 0),
+            false => (0, size.min(n_columns)),
+        };
+        let len = (n_rows - row).min(n_columns - column);
+        let square = self.slice(0, row..row + len, 1)?;
+        let flat = square.slice(1, column..column + len, 1)?.flat();
+        let whole = Self::identity(self.base);
+        let mut view = Self {
+            shape: Shape::new(&[len]),
+            axis: [None; MAX_RANK],
+            step: [0; MAX_RANK],
+            ..flat
+        };
+        if flat.axis[..2].iter().any(Option::is_some) {
+            view.axis[0] = Some(0);
+            // As of a slice, from one index no step is taken.
+            view.step[0] = match len > 1 {
+                true => flat.step[0].wrapping_add(flat.step[1]),
+                false => 1,
+            };
+        }
+        let is_whole = view.shape == self.base
+            && (view.offset[0], view.axis[0], view.step[0]) == (0, Some(0), 1);
+        Ok(if is_whole { whole } else { view })
+    }
+
     /// The view repeated to a larger shape, by NumPy's rules: dimensions are matched from the
     /// last, and those of length 1 or missing ones repeat.
     ///

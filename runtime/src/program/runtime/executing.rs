@@ -11,7 +11,9 @@ use crate::error::Error;
 use crate::machine;
 use crate::machine::ahead::{Ahead, Job};
 use crate::machine::engine::Engine;
+use crate::memory::pool::Pool;
 use crate::observe::lockstep::Call;
+use crate::tasks::calling;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
@@ -144,6 +146,7 @@ impl Runtime {
         let schedule = issuing.schedule(config, self.rank());
         let pays = schedule.has_work(config.ahead_threshold);
         let made = schedule.made_bytes(0..schedule.fused.len());
+        let made = made.saturating_add(issuing.window.most_scratch());
         if pays && self.has_room(issuing, made) && self.give(issuing, &schedule, made) {
             return Ok(());
         }
@@ -178,13 +181,40 @@ impl Runtime {
 
     /// Whether memory is no reason to wait: with all that windows under way make, it stays below
     /// half of the limit. What ends meanwhile is given back only when the program looks, so a
-    /// program that needs more than that runs its windows here, as one that does not run ahead.
+    /// program that needs more than that runs its windows here, as one that does not run ahead; and
+    /// so does one whose host tasks find how much they make.
     fn has_room(&self, issuing: &Issuing, made: usize) -> bool {
         let limit = self.config().memory_limit;
+        if limit == usize::MAX {
+            return true;
+        }
         let under_way = issuing.under_way.made.iter().copied();
         let in_use = self.shared.pool.in_use();
-        limit == usize::MAX
-            || under_way.fold(in_use.saturating_add(made), usize::saturating_add) <= limit / 2
+        let most = under_way.fold(in_use.saturating_add(made), usize::saturating_add);
+        most <= limit / 2 && !issuing.window.may_find()
+    }
+
+    /// What `take` gives of the pool's memory. Where it lacks memory, windows under way end first:
+    /// the program may have dropped what they hold.
+    pub(super) fn with_room<R>(
+        &self,
+        mut take: impl FnMut(&Arc<Pool>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        take(&self.shared.pool).or_else(|cause| match self.gives_back() {
+            true => take(&self.shared.pool),
+            false => Err(cause),
+        })
+    }
+
+    /// Waits for the windows under way, and takes back what they hold; whether there were any.
+    fn gives_back(&self) -> bool {
+        if calling::calls(self.shared.number) {
+            return false;
+        }
+        let mut issuing = self.issuing();
+        let are_any = issuing.under_way.are_any();
+        issuing.settle();
+        are_any
     }
 
     /// Gives the window away, which makes so many bytes. Whether that was possible.
@@ -196,7 +226,7 @@ impl Runtime {
             ..
         } = issuing;
         if under_way.ahead.is_none() {
-            under_way.ahead = Ahead::new(Arc::clone(&self.shared.engine));
+            under_way.ahead = Ahead::new(self.shared.number, Arc::clone(&self.shared.engine));
         }
         let Some(ahead) = &under_way.ahead else {
             return false;

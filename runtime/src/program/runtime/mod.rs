@@ -45,10 +45,11 @@ use crate::tasks::calling;
 use crate::tasks::check;
 use sparsefuse_kernels::workers::Workers;
 use sparsefuse_kernels::{DType, Value};
+use std::any::Any;
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 /// One rank's runtime; a handle that is cheap to clone.
 ///
@@ -73,6 +74,8 @@ pub(super) struct Shared {
     issuing: Mutex<Issuing>,
     /// Locked behind `issuing`, or by the machine's thread.
     engine: Arc<Mutex<Engine>>,
+    /// See [`Runtime::companion`].
+    companion: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 /// Everything that issuing and analysing tasks changes.
@@ -183,6 +186,7 @@ impl Runtime {
                 computes: machine.computes(),
                 issuing: Mutex::new(issuing),
                 engine: Arc::new(Mutex::new(engine)),
+                companion: OnceLock::new(),
             }),
         }
     }
@@ -203,6 +207,24 @@ impl Runtime {
     #[must_use]
     pub fn ranks(&self) -> usize {
         self.shared.ranks
+    }
+
+    /// What a crate above this one has once in each runtime, such as threads of its own: `make`
+    /// makes it when it is first asked for, and it ends with the runtime. `None` where the runtime
+    /// has something of another type.
+    ///
+    /// ```
+    /// use sparsefuse_runtime::{Config, Runtime};
+    ///
+    /// let runtime = Runtime::new(Config::default())?;
+    /// assert_eq!(runtime.companion(|| vec![1, 2]), Some(&vec![1, 2]));
+    /// assert_eq!(runtime.companion(Vec::<i32>::new), Some(&vec![1, 2]));
+    /// assert_eq!(runtime.companion(String::new), None);
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    pub fn companion<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Option<&T> {
+        let companion = self.shared.companion.get_or_init(|| Box::new(make()));
+        companion.downcast_ref()
     }
 
     /// Whether two handles mean the same runtime.
@@ -373,7 +395,8 @@ impl Runtime {
         (partition, issuing.cuts.rows(partition, shape, self.rank()))
     }
 
-    /// The partition with the given cuts: one more than ranks, from 0, never decreasing.
+    /// The partition with the given cuts: one more than ranks, from 0, never decreasing. The runtime
+    /// keeps each list, of 8 bytes for each rank, until it ends.
     ///
     /// # Errors
     ///

@@ -102,6 +102,7 @@ impl Runtime {
     ) -> Result<StoreHandle, Error> {
         self.check_rows("store_of_rows", (shape, partition), &rows, elements.len())?;
         let len = elements.len();
+        self.check_limit(size_of_val(&elements[..]))?;
         let memory = self.shared.pool.adopt(elements)?;
         self.count_moved(len * size_of::<T>());
         let instance = Counted::new(Instance::new(memory, rows, len, size_of::<T>()));
@@ -134,7 +135,25 @@ impl Runtime {
     ///
     /// If memory runs out.
     pub fn room<T: Element>(&self, len: usize) -> Result<Room<T>, Error> {
-        Room::new(&self.shared.pool, len)
+        self.with_room(|pool| Room::new(pool, len))
+    }
+
+    /// Fails unless the memory limit leaves this many more bytes to stores.
+    ///
+    /// ```
+    /// use sparsefuse_runtime::{Config, Runtime};
+    ///
+    /// let config = Config { memory_limit: 1 << 20, ..Config::default() };
+    /// let runtime = Runtime::new(config)?;
+    /// assert!(runtime.check_limit(1 << 20).is_ok() && runtime.check_limit(1 << 21).is_err());
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// That memory runs out.
+    pub fn check_limit(&self, bytes: usize) -> Result<(), Error> {
+        self.with_room(|pool| pool.check_room(bytes))
     }
 
     /// As [`Runtime::store_of_rows`], of elements in memory of the pool.

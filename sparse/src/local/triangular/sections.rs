@@ -11,6 +11,7 @@
 
 use super::Triangle;
 use super::groups::in_sweep;
+use crate::local::dealing::try_grow;
 use crate::local::rows::LocalRows;
 use sparsefuse_kernels::workers::Sections;
 use sparsefuse_runtime::{Error, reserve, try_collect};
@@ -74,7 +75,9 @@ impl Plan {
         let cost_before = |place| rows.cost_before(place);
         let mut cuts = cuts(rows.len(), step, cost_before, &strengths);
         let first_groups = to_groups(&mut cuts, groups);
-        let steps = Steps::new(rows, &cuts)?;
+        let Some(steps) = Steps::new(rows, &cuts)? else {
+            return Ok(None);
+        };
         let of_cuts: Vec<u8> = cuts.iter().map(|&cut| strengths[cut as usize]).collect();
         let ends = choose(&steps, &of_cuts);
         let sections = ends.and_then(|ends| Sections::new(&ends, &steps.pos, &steps.needs));
@@ -229,7 +232,8 @@ struct Steps {
 }
 
 impl Steps {
-    fn new<T>(rows: &Rows<'_, T>, cuts: &[u32]) -> Result<Self, Error> {
+    /// `None` where they need each other more often than can be counted here.
+    fn new<T>(rows: &Rows<'_, T>, cuts: &[u32]) -> Result<Option<Self>, Error> {
         let n_steps = cuts.len() - 1;
         let mut step_of = try_collect(repeat_n(0u32, rows.len()))?;
         let mut steps = Self {
@@ -249,12 +253,17 @@ impl Steps {
                 let need = step_of[need];
                 if need != step && needed_by[need as usize] != step {
                     needed_by[need as usize] = step;
+                    let len = steps.needs.len() + 1;
+                    try_grow(&mut steps.needs, len)?;
                     steps.needs.push(need);
                 }
             }
-            steps.pos.push(steps.needs.len() as u32);
+            let Ok(end) = u32::try_from(steps.needs.len()) else {
+                return Ok(None);
+            };
+            steps.pos.push(end);
         }
-        Ok(steps)
+        Ok(Some(steps))
     }
 
     /// The ends of sections with which threads are fastest, the largest of which that are about as
