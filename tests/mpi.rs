@@ -9,8 +9,8 @@
 use serde_json::Value;
 use sparsefuse::dense::Vector;
 use sparsefuse::runtime::{Config, ErrorKind, Processes, Runtime};
+use sparsefuse::solvers::ode::{IvpOptions, Jacobian, Scheme, solve_ivp};
 use sparsefuse::solvers::preconditioners::splu;
-use sparsefuse::solvers::{IvpOptions, Jacobian, Scheme, solve_ivp};
 use sparsefuse::sparse::Csr;
 use sparsefuse_testing::own_folder;
 use std::fs;

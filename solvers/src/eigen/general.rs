@@ -171,8 +171,9 @@ impl<C> ComplexEigen<C> {
 ///
 /// A restarted method may lose a wanted eigenvalue while the others converge. So when all have, the
 /// search goes on from a new direction, orthogonal to what was found, for at least a quarter of the
-/// restarts that it has taken, and at most as many again, until the next eigenvalue behind the
-/// wanted ones is seen; and if another wanted one turns up, it has to converge too. That makes it
+/// restarts that it has taken, and, once all are found again, for at most as many again until the
+/// next eigenvalue behind the wanted ones is seen; and if another wanted one turns up, it has to
+/// converge too. That makes it
 /// improbable that one is missing, and not impossible.
 ///
 /// A step costs a product, and one or two passes over the basis, each with one reduction; more

@@ -86,12 +86,14 @@ pub(super) fn find<T: Field>(
                 largest: space.largest,
             });
         }
+        // Rounding may have changed which of two equal keys comes first: those that were looked at
+        // stay where they are.
         if confirmation.begins(&seen, iterations) {
-            schur.order(ncv, &key);
+            schur.order(seen.wanted..ncv, &key);
             space.restart_anew(&schur, seen.wanted)?;
         } else {
             let kept = kept(&seen, ncv);
-            schur.order(kept + 1, &key);
+            schur.order(seen.wanted..kept + 1, &key);
             space.restart(&schur, in_whole_pairs(&schur, kept))?;
         }
         iterations += 1;
@@ -128,6 +130,8 @@ struct Seen {
     /// The key of the last of the wanted ones, and its absolute value.
     largest_key: f64,
     size_of_last: f64,
+    /// What rounding may make of an eigenvalue.
+    rounding: f64,
     /// Whether the next Ritz value behind them is near enough to an eigenvalue to see that it is
     /// none of the wanted ones.
     is_settled: bool,
@@ -184,7 +188,7 @@ impl Confirmation {
             return false;
         }
         // Keys that differ by less than rounding may make are equal.
-        let rounding = f64::EPSILON.sqrt() * seen.size_of_last;
+        let rounding = f64::EPSILON.sqrt() * seen.size_of_last + seen.rounding;
         self.begun = Some((iterations, seen.largest_key - rounding));
         self.times += 1;
         true
@@ -285,7 +289,7 @@ impl<'a, T: Field> Space<'a, T> {
         // behind them by then, or on its way there.
         const NEAR: f64 = 0.01;
         let k = k.min(schur.len());
-        schur.order(k + 2, &key);
+        schur.order(0..k + 2, &key);
         let wanted = k + usize::from(schur.cuts_pair(k));
         let (values, couplings) = (schur.values(), self.couplings_of(schur));
         let residual = |place: usize| {
@@ -312,6 +316,7 @@ impl<'a, T: Field> Space<'a, T> {
             converged,
             largest_key,
             size_of_last: size(last),
+            rounding: self.rounding(),
             is_settled,
             is_whole: self.is_whole(),
         }
@@ -400,6 +405,7 @@ mod tests {
                 converged,
                 largest_key,
                 size_of_last: 1.0,
+                rounding: 0.0,
                 is_settled,
                 is_whole: false,
             };

@@ -13,6 +13,7 @@ use super::hermitian::Coefficients;
 use super::matrix::Matrix;
 use super::schur_form::Form;
 use num_complex::Complex;
+use std::ops::Range;
 
 /// A Schur form, see the module's text: of a real matrix in real numbers.
 #[derive(Clone, Debug)]
@@ -86,11 +87,12 @@ impl Schur {
         z
     }
 
-    /// Brings the first `len` rows of blocks into the order of the keys of their eigenvalues, those
-    /// with the smallest first. The key of a number is that of its conjugate where the matrix is
-    /// real. Neighbours that are equal up to rounding may stay as they are.
-    pub(super) fn order(&mut self, len: usize, key: impl Fn(Complex<f64>) -> [f64; 2]) {
-        of_either!(self, form => form.order(len, key));
+    /// Brings rows of blocks into the order of the keys of their eigenvalues and of those behind
+    /// them, those with the smallest first. Rows before these, which end with a block, stay. The
+    /// key of a number is that of its conjugate where the matrix is real. Neighbours that are equal
+    /// up to rounding may stay as they are.
+    pub(super) fn order(&mut self, rows: Range<usize>, key: impl Fn(Complex<f64>) -> [f64; 2]) {
+        of_either!(self, form => form.order(rows, key));
     }
 }
 
@@ -158,7 +160,7 @@ mod tests {
     fn check(what: &str, a: &Matrix<Complex<f64>>, is_real: bool) -> Schur {
         let mut schur = Schur::of(a, is_real, 0);
         check_form(what, a, &schur);
-        schur.order(a.n_rows(), |value| [-size(value), 0.0]);
+        schur.order(0..a.n_rows(), |value| [-size(value), 0.0]);
         check_form(what, a, &schur);
         schur
     }
@@ -222,6 +224,7 @@ mod tests {
             }
         }
     }
+
     /// As a restart leaves a space that then grows: a form, and in the row below it the couplings,
     /// of the first columns none.
     #[test]

@@ -106,9 +106,9 @@ impl<S: Field> Form<S> {
         y.into_iter().map(part).collect()
     }
 
-    pub(super) fn order(&mut self, len: usize, key: impl Fn(Complex<f64>) -> [f64; 2]) {
-        let mut place = 0;
-        while place < len.min(self.len()) {
+    pub(super) fn order(&mut self, rows: Range<usize>, key: impl Fn(Complex<f64>) -> [f64; 2]) {
+        let mut place = rows.start;
+        while place < rows.end.min(self.len()) {
             let key_of = |block: &Block| key(self.value(*block));
             let first = self.blocks(place).min_by(|one, other| {
                 let ([x, second_x], [y, second_y]) = (key_of(one), key_of(other));
