@@ -262,7 +262,7 @@ fn memory_that_the_system_refuses() {
                     assert!(begin.elapsed() < SOON && ended.try_recv().is_err());
                     match fs::read_to_string(file) {
                         Ok(process) if has_met_the_others(process.trim()) => break process,
-                        _ => std::thread::sleep(Duration::from_millis(1)),
+                        _ => std::thread::park_timeout(Duration::from_millis(1)),
                     }
                 }
             });

@@ -137,7 +137,7 @@ fn a_thread_that_waits_lets_others_read_and_issue() {
             // Long enough for the other thread to begin to wait.
             for _ in 0..200 {
                 assert_eq!(read(other).unwrap(), [3.0, 4.0]);
-                std::thread::sleep(Duration::from_micros(200));
+                std::thread::park_timeout(Duration::from_micros(200));
             }
             let _sum = sum(2.0, other, other);
             done.send(()).unwrap();

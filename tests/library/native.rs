@@ -42,7 +42,7 @@ fn run(config: &Config, ranks: usize, windows: usize) -> (Vec<Wave>, String) {
             while ranks == 1 && i == windows / 2 && !is_settled() {
                 assert_eq!(wave(&x, 1.0 + i as f64), values);
                 // The compiler has the lowest priority.
-                std::thread::sleep(Duration::from_millis(2));
+                std::thread::park_timeout(Duration::from_millis(2));
             }
             values
         };

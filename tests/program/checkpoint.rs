@@ -148,7 +148,7 @@ fn a_killed_job_ends_as_if_it_had_not_been() {
                 break;
             }
             assert!(ended.is_none(), "no checkpoint is written: {ended:?}");
-            std::thread::sleep(Duration::from_millis(1));
+            std::thread::park_timeout(Duration::from_millis(1));
         }
         job.kill().unwrap();
         !job.wait().unwrap().success()

@@ -20,7 +20,7 @@ fn settled_note(program: &Program, isa: Isa) -> String {
             return note;
         }
         assert!(Instant::now() < end, "no outcome");
-        std::thread::sleep(MOMENT);
+        std::thread::park_timeout(MOMENT);
     }
 }
 
@@ -63,7 +63,7 @@ fn a_program_keeps_its_bits_when_it_becomes_native() {
                 return;
             }
             assert!(seen.len() < 4, "{seen:?}");
-            std::thread::sleep(MOMENT);
+            std::thread::park_timeout(MOMENT);
         }
         assert!(run(&program, isa, &[&x]) == expected);
         assert_eq!(note(), format!("native for {isa}"));
@@ -226,7 +226,7 @@ fn constants_that_part_get_a_form_of_their_own() {
                 break;
             }
             assert!(Instant::now() < end, "no outcome");
-            std::thread::sleep(MOMENT);
+            std::thread::park_timeout(MOMENT);
         }
     }
     if notes[0].contains("no C compiler") {
@@ -371,7 +371,7 @@ fn a_compiler_outlives_its_program_and_the_next_one_has_the_library() {
         let program = program(toolchain, isa);
         while !runs.exists() {
             run(&program, isa, &[&[0.5; 64]]);
-            std::thread::sleep(MOMENT);
+            std::thread::park_timeout(MOMENT);
         }
         std::process::exit(0);
     }
@@ -412,7 +412,7 @@ fn a_compiler_outlives_its_program_and_the_next_one_has_the_library() {
     let end = Instant::now() + LONG;
     while is_locked() {
         assert!(Instant::now() < end, "the compiler does not end");
-        std::thread::sleep(MOMENT);
+        std::thread::park_timeout(MOMENT);
     }
     let runs = || fs::read_to_string(toolchain.directory.join("runs")).unwrap();
     let note = settled_note(&program(toolchain.clone(), isa), isa);
