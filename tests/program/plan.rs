@@ -82,7 +82,7 @@ fn real(ranks: usize, make: Make, solver: &str, is_preconditioned: bool) -> Vec<
             ..Options::default()
         };
         let method = Method::from_name(&solver.replace('-', "_")).unwrap();
-        method.solve(&a, &b, options)?;
+        let _ = method.solve(&a, &b, options)?;
         let [from, until] = looks[..] else {
             panic!("the solve takes {UNTIL} iterations");
         };

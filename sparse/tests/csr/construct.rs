@@ -53,11 +53,11 @@ fn check_values<T: Exact>(entries: &Entries) {
         assert_eq!(rows(&twice)?, rows(&a.scale(T::ONE + T::ONE))?);
         assert_eq!(rows(&a)?, (pos, crd, vals), "a matrix is a value");
         let scaled = a.scale(factor);
-        let mut assigned = &a * factor;
-        assert_eq!(rows(&assigned)?, rows(&scaled)?);
-        assigned /= factor;
+        assert_eq!(rows(&(&a * factor))?, rows(&scaled)?);
+        let mut assigned = a.clone() / T::ONE;
         assigned *= factor;
-        assert_eq!(rows(&assigned)?, rows(&(a.clone() * factor / T::ONE))?);
+        assigned /= T::ONE;
+        assert_eq!(rows(&assigned)?, rows(&scaled)?);
         assert_eq!(rows(&scaled)?, rows(&(&a * &Scalar::new(factor)))?);
         scaled.to_ndarray()
     });
