@@ -384,6 +384,6 @@ impl<T: Field> Forest<T> {
 
 fn add<T: Field>(left: &mut [T], right: &[T]) {
     for (left, right) in left.iter_mut().zip(right) {
-        *left = *left + *right;
+        *left += *right;
     }
 }

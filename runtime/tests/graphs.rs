@@ -438,7 +438,7 @@ fn tasks_come_after_the_names_that_they_give() {
         let order = Arc::clone(&order);
         move |_: &mut HostArgs<'_>| {
             // Those that come first take longest.
-            std::thread::sleep(Duration::from_millis(5 * (4 - number as u64)));
+            std::thread::park_timeout(Duration::from_millis(5 * (4 - number as u64)));
             order.lock().expect("no task panics").push(number);
             Ok(())
         }

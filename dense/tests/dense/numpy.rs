@@ -163,7 +163,7 @@ fn diagonals_of_views() {
     everywhere(|| {
         let a = Array::from_fn([7, 9], |[i, j]| (9 * i + j) as i64);
         let x = Vector::from_vec(vec![3, 1, 4, 1, 5]);
-        let column = x.insert_axis(1).broadcast_to([5, 8])?;
+        let column = x.insert_axis(1).try_broadcast_to([5, 8])?;
         let views = [
             a.slice((1.., 2..)),
             a.slice((step(1.., 2), step(.., -3))).t(),
@@ -174,7 +174,7 @@ fn diagonals_of_views() {
             column.clone(),
             column.t(),
             Array::full([4, 4], 6).slice((..2, ..)),
-            a.slice((..6, ..)).reshape([9, 6])?,
+            a.slice((..6, ..)).try_reshape([9, 6])?,
         ];
         for (number, view) in views.iter().enumerate() {
             for k in -10..=10 {
@@ -185,7 +185,7 @@ fn diagonals_of_views() {
                 });
             }
         }
-        let huge = x.insert_axis(1).broadcast_to([5, 1 << 58])?;
+        let huge = x.insert_axis(1).try_broadcast_to([5, 1 << 58])?;
         assert_eq!(huge.diagonal(1 << 40).to_vec()?, x.to_vec()?);
         Ok(())
     });

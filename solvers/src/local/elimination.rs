@@ -322,7 +322,7 @@ impl<T: Field> Work<'_, T> {
         row.fill(rows.columns(number), rows.values(number));
         if let Some(scale) = self.scale {
             let value = row.at(diagonal);
-            *value = *value * scale;
+            *value *= scale;
         }
     }
 
@@ -417,7 +417,7 @@ impl<T: Field> Row<'_, T> {
         for (&column, &value) in columns.iter().zip(values) {
             let place = (column as usize).wrapping_sub(self.first);
             if let Some(element) = self.values.get_mut(place) {
-                *element = *element - factor * value;
+                *element -= factor * value;
             }
         }
     }

@@ -83,13 +83,13 @@ fn bucket<T: Field>(
 ) -> Option<usize> {
     let (mut sum, mut coupling) = (T::ZERO, T::ZERO);
     for (&column, &value) in rows.columns(local).iter().zip(rows.values(local)) {
-        sum = sum + value;
+        sum += value;
         // Entries farther away count for the sum alone.
         let Some(offset) = offset(grid, point, column as usize) else {
             continue;
         };
         if steps(offset)[axis] == inwards {
-            coupling = coupling - value;
+            coupling -= value;
         }
     }
     let (sum_re, sum_im) = sum.parts();

@@ -285,7 +285,7 @@ impl<T: Field> Stage<T> {
             let fine = &fine[start..start + coarse_len];
             let coarse = &mut coarse[term.to * coarse_len..][..coarse_len];
             for ((target, &weight), &value) in coarse.iter_mut().zip(&term.weights).zip(fine) {
-                *target = *target + weight * value;
+                *target += weight * value;
             }
         }
     }
@@ -303,7 +303,7 @@ impl<T: Field> Stage<T> {
             let fine = &fine[(term.step + 1) as usize][term.from * len..][..len];
             let coarse = &mut coarse[term.to * len..][..len];
             for (target, &value) in coarse.iter_mut().zip(fine) {
-                *target = *target + weight * value;
+                *target += weight * value;
             }
         }
     }

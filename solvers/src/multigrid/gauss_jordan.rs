@@ -183,7 +183,7 @@ impl<W: Field> Panel<W> {
                 let factor = transform.rows(number * ROWS, n_rows);
                 matmul::product(isa, factor, b, made, &mut workspace[..needed]);
                 for (value, &made) in rows.iter_mut().zip(&*made) {
-                    *value = *value + made;
+                    *value += made;
                 }
                 Ok::<(), Error>(())
             },
@@ -261,13 +261,13 @@ fn swap_rows<W: Field>(n: usize, a: &mut [W], row: usize, other: usize) {
 pub(super) fn scale<W: Field>(elements: &mut [W], factor: W) {
     elements
         .iter_mut()
-        .for_each(|value| *value = *value * factor);
+        .for_each(|value| *value *= factor);
 }
 
 /// Subtracts a multiple of other elements.
 #[inline(always)]
 pub(super) fn subtract<W: Field>(elements: &mut [W], factor: W, others: &[W]) {
     for (value, &other) in elements.iter_mut().zip(others) {
-        *value = *value - factor * other;
+        *value -= factor * other;
     }
 }

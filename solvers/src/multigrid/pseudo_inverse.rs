@@ -49,7 +49,7 @@ pub(super) fn pseudo_inverse<W: Field>(
         for (x, y) in xs.iter().zip(ys) {
             for (row, &x) in a.chunks_exact_mut(n).zip(x) {
                 for (value, &y) in row.iter_mut().zip(y) {
-                    *value = *value + W::from_f64(factor) * x * y.conjugate();
+                    *value += W::from_f64(factor) * x * y.conjugate();
                 }
             }
         }

@@ -225,8 +225,8 @@ fn count_couplings<T: Field>(a: &Csr<T>, grid: &Grid) -> Result<[u64; 3], Error>
             };
             for (sums, step) in sums.iter_mut().zip(steps(offset)) {
                 match step {
-                    -1 => sums[0] = sums[0] + value,
-                    1 => sums[1] = sums[1] + value,
+                    -1 => sums[0] += value,
+                    1 => sums[1] += value,
                     _ => {}
                 }
             }

@@ -255,7 +255,7 @@ fn invert<T: Field>(a: &mut [T], n: usize, pivots: &mut Vec<usize>) -> Result<()
         let (above, rest) = a.split_at_mut(k * n);
         let (pivot_row, below) = rest.split_at_mut(n);
         let scale = T::ONE.over(pivot_row[k]);
-        pivot_row.iter_mut().for_each(|x| *x = *x * scale);
+        pivot_row.iter_mut().for_each(|x| *x *= scale);
         // What stands in column k from here on is the column of the inverse.
         pivot_row[k] = scale;
         subtract_multiples(above, pivot_row, k);
@@ -278,7 +278,7 @@ fn subtract_multiples<T: Field>(rows: &mut [T], pivot_row: &[T], k: usize) {
         // Blocks of sparse matrices have many zeros.
         if factor != T::ZERO {
             for (x, &of_pivot) in row.iter_mut().zip(pivot_row) {
-                *x = *x - factor * of_pivot;
+                *x -= factor * of_pivot;
             }
             // Written last: who reads a whole row just after one entry of it was written, waits.
             row[k] = -(factor * pivot_row[k]);

@@ -260,7 +260,7 @@ impl<T: Field> Row<T> {
                 self.upper.push(column);
             }
         }
-        self.values[place] = self.values[place] + value;
+        self.values[place] += value;
     }
 
     /// Subtracts multiples of finished rows in the order of the columns. What is below the limit

@@ -376,7 +376,7 @@ impl Return {
         sum.fill(T::ZERO);
         let arrived = self.exchange.run(args, mine)?;
         for (&row, value) in self.arriving.iter().zip(arrived) {
-            sum[row as usize] = sum[row as usize] + value;
+            sum[row as usize] += value;
         }
         Ok(())
     }

@@ -308,7 +308,7 @@ impl<T: Field> Sequential<T> {
                 lower.solve(args, z)?;
             }
             for (z, &middle) in z.iter_mut().zip(&*middle) {
-                *z = *z * middle;
+                *z *= middle;
             }
             upper.as_ref().map_or(Ok(()), |upper| upper.solve(args, z))
         })

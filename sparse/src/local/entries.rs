@@ -96,10 +96,13 @@ impl<'a, T: Copy> IntoIterator for &'a Triplets<T> {
     }
 }
 
+/// Rows with columns.
+type Indices<'a> = Zip<Copied<Iter<'a, u32>>, Copied<Iter<'a, u32>>>;
+
 /// The entries of triplets, one after the other.
 #[derive(Clone, Debug)]
 pub struct TripletsIter<'a, T> {
-    entries: Zip<Zip<Copied<Iter<'a, u32>>, Copied<Iter<'a, u32>>>, Copied<Iter<'a, T>>>,
+    entries: Zip<Indices<'a>, Copied<Iter<'a, T>>>,
 }
 
 impl<T: Copy> Iterator for TripletsIter<'_, T> {

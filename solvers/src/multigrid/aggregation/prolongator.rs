@@ -285,10 +285,10 @@ fn factorise<T: Field>(rows: &mut [T], len: usize, r: &mut [T]) {
                 let products = (0..n_rows)
                     .map(|row| rows[row * len + other].conjugate() * rows[row * len + column]);
                 let dot = products.fold(T::ZERO, |sum, product| sum + product);
-                r[other * len + column] = r[other * len + column] + dot;
+                r[other * len + column] += dot;
                 for row in 0..n_rows {
                     let projected = rows[row * len + other] * dot;
-                    rows[row * len + column] = rows[row * len + column] - projected;
+                    rows[row * len + column] -= projected;
                 }
             }
         }
@@ -299,7 +299,7 @@ fn factorise<T: Field>(rows: &mut [T], len: usize, r: &mut [T]) {
         };
         r[column * len + column] = T::from_f64(size);
         for row in 0..n_rows {
-            rows[row * len + column] = rows[row * len + column] * T::from_f64(scale);
+            rows[row * len + column] *= T::from_f64(scale);
         }
     }
 }
@@ -362,7 +362,7 @@ impl<T: Field> Smoothing<'_, T> {
                 let tentative = &self.tentative[(place * block + within) * len..][..len];
                 let sums = &mut sums[at * len..(at + 1) * len];
                 for (sum, &value) in sums.iter_mut().zip(tentative) {
-                    *sum = *sum + weight * value;
+                    *sum += weight * value;
                 }
             }
             made.try_reserve(found.len() * len)?;
@@ -408,14 +408,14 @@ impl<T: Field> Smoothing<'_, T> {
                     true => value * (self.modes[place].over(self.modes[own])),
                     false => value,
                 };
-                diagonal = diagonal + share;
+                diagonal += share;
             }
             let factor = match diagonal == T::ZERO {
                 true => T::ZERO,
                 false => omega.over(diagonal),
             };
             for value in &mut made.vals[start..] {
-                *value = *value * factor;
+                *value *= factor;
             }
             let rest = match diagonal == T::ZERO {
                 true => T::ONE,
@@ -440,7 +440,7 @@ impl<T: Field> Smoothing<'_, T> {
         for (&column, &value) in columns.iter().zip(values) {
             let column = column as usize;
             if column == own {
-                diagonal = diagonal + value;
+                diagonal += value;
                 weights.push((column, T::ZERO));
                 continue;
             }
@@ -452,7 +452,7 @@ impl<T: Field> Smoothing<'_, T> {
             if is_strong {
                 weights.push((column, value));
             } else {
-                diagonal = diagonal + value;
+                diagonal += value;
             }
         }
         let is_zero = diagonal == T::ZERO;
@@ -469,7 +469,7 @@ impl<T: Field> Smoothing<'_, T> {
                     false => T::from_f64(1.0 - self.omega),
                 };
             } else {
-                *weight = *weight * factor;
+                *weight *= factor;
             }
         }
         if !has_diagonal {
@@ -491,7 +491,7 @@ fn add<T: Field>(rows: &mut LocalRows<T>, start: usize, aggregate: u32, value: T
         at -= 1;
     }
     if at > start && crd[at - 1] == aggregate {
-        vals[at - 1] = vals[at - 1] + value;
+        vals[at - 1] += value;
     } else {
         crd.insert(at, aggregate);
         vals.insert(at, value);

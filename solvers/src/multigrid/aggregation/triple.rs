@@ -176,7 +176,7 @@ impl<T: Field> SparseSum<T> {
                 *place = self.entries.len() as u32;
             } else {
                 let sum = &mut self.entries[*place as usize - 1].1;
-                *sum = *sum + factor * value;
+                *sum += factor * value;
             }
         }
     }

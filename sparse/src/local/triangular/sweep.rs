@@ -156,7 +156,7 @@ impl<T: Field> Parts<T> {
             // SAFETY: the caller's promise.
             let element = unsafe { x.get(column as usize) };
             for (rest, entries) in rest.iter_mut().zip(&entries) {
-                *rest = *rest - entries[k] * element;
+                *rest -= entries[k] * element;
             }
         }
         for (k, &row) in rows.iter().enumerate() {
