@@ -442,7 +442,7 @@ fn a_singular_matrix_is_the_same_error_on_every_rank() {
         let jacobian = 2.0 * Csr::<f64>::identity(1).unwrap();
         let options = IvpOptions {
             scheme: Scheme::Bdf,
-            jacobian: Jacobian::Constant(jacobian),
+            jacobian: Jacobian::Constant(&jacobian),
             first_step: Some(0.5 * 1.185),
             ..IvpOptions::default()
         };
