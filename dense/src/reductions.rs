@@ -16,8 +16,8 @@ twins! {
     sum try_sum(&self) -> Scalar<T> { self.reduce(Operation::Reduce(ReduceOp::Sum)) }
     /// The product of all elements. One task, which reads each element once.
     prod try_prod(&self) -> Scalar<T> { self.reduce(Operation::Reduce(ReduceOp::Prod)) }
-    /// The sum of the absolute values of all elements, of a matrix too, whose norm as an operator is
-    /// its `matrix_norm`. One task.
+    /// The sum of the absolute values of all elements, of a matrix too, whose norm as an operator
+    /// is its `matrix_norm`. One task.
     norm1 try_norm1(&self) -> Scalar<T::Real> { self.reduce(Operation::ReduceOf(Term::Absolute)) }
     /// The sum of the squares of the absolute values. One task.
     sum_of_squares try_sum_of_squares(&self) -> Scalar<T::Real> {
@@ -26,8 +26,8 @@ twins! {
     /// The Euclidean norm: the square root of [`Array::sum_of_squares`]. One task and one on a
     /// scalar.
     norm2 try_norm2(&self) -> Scalar<T::Real> { self.try_sum_of_squares()?.try_sqrt() }
-    /// The largest absolute value of all elements, of a matrix too, whose norm as an operator is its
-    /// `matrix_norm`; 0 if the array is empty. One task.
+    /// The largest absolute value of all elements, of a matrix too, whose norm as an operator is
+    /// its `matrix_norm`; 0 if the array is empty. One task.
     norm_inf try_norm_inf(&self) -> Scalar<T::Real> {
         if self.is_empty() {
             // Nothing is above 0, and the maximum of nothing is not a norm.

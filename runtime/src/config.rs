@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The settings of a runtime.
 ///
-/// [`Config::from_env`] has what a program gets that makes no runtime of its own: all threads of the
-/// machine, and what the variables `SPARSEFUSE_...` say. `Config::default()` has one thread and
+/// [`Config::from_env`] has what a program gets that makes no runtime of its own: all threads of
+/// the machine, and what the variables `SPARSEFUSE_...` say. `Config::default()` has one thread and
 /// looks at no variable; tests force small tiles and many pieces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {

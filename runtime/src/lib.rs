@@ -5,7 +5,7 @@
 //! Programs of arrays issue tasks by their operations, and need of this crate a [`Runtime`] with
 //! settings of their own ([`Config`]), ranks ([`run_ranks`], [`Processes`]), counters and profiles
 //! ([`Runtime::explain`], [`Runtime::profile`]) and [`Error`]; tasks of one's own are described by
-//! [`Task`] and [`HostBody`].
+//! [`Body`] and [`HostBody`].
 //!
 //! It knows structures (ranges, the indices within them, entries beside these), but no sparse
 //! matrix and no format such as CSR: that the indices are columns is for the crates above it to

@@ -259,9 +259,7 @@ fn swap_rows<W: Field>(n: usize, a: &mut [W], row: usize, other: usize) {
 /// Multiplies elements by a number.
 #[inline(always)]
 pub(super) fn scale<W: Field>(elements: &mut [W], factor: W) {
-    elements
-        .iter_mut()
-        .for_each(|value| *value *= factor);
+    elements.iter_mut().for_each(|value| *value *= factor);
 }
 
 /// Subtracts a multiple of other elements.

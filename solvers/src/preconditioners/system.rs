@@ -1,4 +1,5 @@
-//! Which complete factorisation is made, which system is solved with it, and which matrix is refused.
+//! Which complete factorisation is made, which system is solved with it, and which matrix is
+//! refused.
 
 use sparsefuse_runtime::{Error, ErrorKind};
 

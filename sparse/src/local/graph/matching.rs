@@ -56,8 +56,8 @@ pub(crate) fn largest(edges: Edges<'_>, n_cols: usize) -> Result<Vec<u32>, Error
     Ok(column_of)
 }
 
-/// For each row by how many matched columns a free row reaches it; of the first row from which there
-/// is an entry in a free column, that number.
+/// For each row by how many matched columns a free row reaches it; of the first row from which
+/// there is an entry in a free column, that number.
 fn find_levels(
     edges: Edges<'_>,
     (column_of, row_of): (&[u32], &[u32]),
