@@ -10,7 +10,7 @@ use serde_json::Value;
 use sparsefuse::dense::Vector;
 use sparsefuse::runtime::{Config, ErrorKind, Processes, Runtime};
 use sparsefuse::solvers::preconditioners::splu;
-use sparsefuse::solvers::{IvpOptions, Jacobian, Scheme, solve_ivp};
+use sparsefuse::solvers::ode::{IvpOptions, Jacobian, Scheme, solve_ivp};
 use sparsefuse::sparse::Csr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -439,7 +439,7 @@ fn a_singular_matrix_is_the_same_error_on_every_rank() {
         let jacobian = 2.0 * Csr::<f64>::identity(1).unwrap();
         let options = IvpOptions {
             scheme: Scheme::Bdf,
-            jacobian: Jacobian::Constant(jacobian),
+            jacobian: Jacobian::Constant(&jacobian),
             first_step: Some(0.5 * 1.185),
             ..IvpOptions::default()
         };
