@@ -9,8 +9,8 @@
 use serde_json::Value;
 use sparsefuse::dense::Vector;
 use sparsefuse::runtime::{Config, ErrorKind, Processes, Runtime};
-use sparsefuse::solvers::preconditioners::splu;
 use sparsefuse::solvers::ode::{IvpOptions, Jacobian, Scheme, solve_ivp};
+use sparsefuse::solvers::preconditioners::splu;
 use sparsefuse::sparse::Csr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -259,7 +259,7 @@ fn memory_that_the_system_refuses() {
                     assert!(begin.elapsed() < SOON && ended.try_recv().is_err());
                     match fs::read_to_string(file) {
                         Ok(process) if has_met_the_others(process.trim()) => break process,
-                        _ => std::thread::sleep(Duration::from_millis(1)),
+                        _ => std::thread::yield_now(),
                     }
                 }
             });

@@ -1,5 +1,5 @@
-//! Programs with rayon threads of their own, each of which solves or assembles with the same runtime
-//! or with one of its own.
+//! Programs with rayon threads of their own, each of which solves or assembles with the same
+//! runtime or with one of its own.
 
 use rayon::prelude::*;
 use sparsefuse::prelude::*;

@@ -39,8 +39,8 @@ fn results_that_depend_on_nothing_that_failed() {
     }
 }
 
-/// The partial results of a sum are memory, which is refused where there is too little, counted, and
-/// given back.
+/// The partial results of a sum are memory, which is refused where there is too little, counted,
+/// and given back.
 #[test]
 fn sums_of_more_elements_than_fit_in_memory() {
     const N: usize = 2000;

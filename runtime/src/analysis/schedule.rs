@@ -192,7 +192,7 @@ impl FusedTask {
         tiles.fold(0, usize::saturating_add)
     }
 
-    /// The bytes that they count as memory in use: all, unless they are so few that the machine keeps
+    /// The bytes that they count as memory in use: all, unless they are few, and the machine keeps
     /// them from one task to the next.
     pub(crate) fn partial_bytes(&self) -> usize {
         const KEPT: usize = 1 << 20;

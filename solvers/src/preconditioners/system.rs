@@ -1,4 +1,4 @@
-//! Which complete factorisation is made, which system is solved with it, and which matrix is refused.
+//! Complete factorisations: which one is made, which system is solved, which matrix is refused.
 
 use sparsefuse_runtime::{Error, ErrorKind};
 

@@ -5,9 +5,9 @@ use sparsefuse_runtime::Runtime;
 
 impl Threads {
     /// Those of this rank, as many as its [`Config::threads`](sparsefuse_runtime::Config::threads)
-    /// says: started when they are first asked for, the same for all threads of a program that share
-    /// the runtime, and ended with it. To be called by the rank itself, and not by what runs on
-    /// these threads.
+    /// says: started when they are first asked for, the same for all threads of a program that
+    /// share the runtime, and ended with it. To be called by the rank itself, and not by what runs
+    /// on these threads.
     #[must_use]
     pub fn of(runtime: &Runtime) -> Self {
         debug_assert!(

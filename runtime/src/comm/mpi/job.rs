@@ -1,9 +1,9 @@
 //! This process among those of the job: MPI started and ended, messages sent and received.
 //!
 //! MPI is started when the first group of ranks of all processes is made, and ended when the
-//! program ends by returning from `main` or by `exit`. Where there are several processes, a panic of
-//! any thread ends the whole job immediately, and says who panicked, after the hook that the program
-//! had set before.
+//! program ends by returning from `main` or by `exit`. Where there are several processes, a panic
+//! of any thread ends the whole job immediately, and says who panicked, after the hook that the
+//! program had set before.
 //!
 //! Every process makes the same groups in the same order, so groups have the same numbers
 //! everywhere. A thread that waits for a message takes what MPI has for this process and sorts it

@@ -395,8 +395,8 @@ impl Runtime {
         (partition, issuing.cuts.rows(partition, shape, self.rank()))
     }
 
-    /// The partition with the given cuts: one more than ranks, from 0, never decreasing. The runtime
-    /// keeps each list, of 8 bytes for each rank, until it ends.
+    /// The partition with the given cuts: one more than ranks, from 0, never decreasing. The
+    /// runtime keeps each list, of 8 bytes for each rank, until it ends.
     ///
     /// # Errors
     ///
