@@ -185,7 +185,7 @@ fn diagonals_of_views() {
                 });
             }
         }
-        let huge = x.insert_axis(1).try_broadcast_to([5, 1 << 58])?;
+        let huge = x.insert_axis(1).try_broadcast_to([5, 1 << 50])?;
         assert_eq!(huge.diagonal(1 << 40).to_vec()?, x.to_vec()?);
         Ok(())
     });
