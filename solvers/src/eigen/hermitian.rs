@@ -40,18 +40,6 @@ impl Hermitian {
         }
     }
 
-    pub(super) fn identity(n: usize) -> Self {
-        Self {
-            n,
-            elements: (0..n).flat_map(|row| unit(n, row)).collect(),
-        }
-    }
-
-    /// The number of rows.
-    pub(super) fn len(&self) -> usize {
-        self.n
-    }
-
     pub(super) fn at(&self, row: usize, column: usize) -> Complex<f64> {
         self.elements[row * self.n + column]
     }
@@ -72,26 +60,6 @@ impl Hermitian {
             n,
             elements: rows.flat_map(|row| &row[..n]).copied().collect(),
         }
-    }
-
-    /// The matrix with more rows and columns: `beside` has what is above the diagonal of each of
-    /// these in the rows of this one, `own` what is in their own.
-    pub(super) fn bordered(&self, beside: &[Coefficients], own: &Self) -> Self {
-        let mut all = Self::zeros(self.n + own.n);
-        for row in 0..self.n {
-            (row..self.n).for_each(|column| all.set(row, column, self.at(row, column)));
-        }
-        for (column, products) in (self.n..).zip(beside) {
-            for (row, &product) in products.iter().enumerate() {
-                all.set(row, column, product);
-            }
-        }
-        for row in 0..own.n {
-            for column in row..own.n {
-                all.set(self.n + row, self.n + column, own.at(row, column));
-            }
-        }
-        all
     }
 
     pub(super) fn is_finite(&self) -> bool {
@@ -248,7 +216,7 @@ fn orthonormal<S: Field>(
             for (other, image) in &basis {
                 let along = inner(image, &x);
                 for (x, other) in x.iter_mut().zip(other) {
-                    *x -= *other * along;
+                    *x = *x - *other * along;
                 }
             }
         }
@@ -257,7 +225,7 @@ fn orthonormal<S: Field>(
         if left > least * before {
             let length = S::from_f64(left.sqrt());
             for x in x.iter_mut().chain(&mut image) {
-                *x /= length;
+                *x = *x / length;
             }
             basis.push((x, image));
         }
@@ -282,7 +250,7 @@ fn times<S: Field>(a: &[S], x: &[S]) -> Vec<S> {
             continue;
         }
         for (sum, a) in product.iter_mut().zip(row) {
-            *sum += a.conjugate() * x;
+            *sum = *sum + a.conjugate() * x;
         }
     }
     product
@@ -314,7 +282,7 @@ pub(super) fn inner<S: Field>(x: &[S], y: &[S]) -> S {
     let mut sums = [S::ZERO; LANES];
     for (x, y) in wide_x.iter().zip(wide_y) {
         for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
-            *sum += x.conjugate() * *y;
+            *sum = *sum + x.conjugate() * *y;
         }
     }
     let rest = rest_x.iter().zip(rest_y);
