@@ -216,7 +216,7 @@ fn orthonormal<S: Field>(
             for (other, image) in &basis {
                 let along = inner(image, &x);
                 for (x, other) in x.iter_mut().zip(other) {
-                    *x = *x - *other * along;
+                    *x -= *other * along;
                 }
             }
         }
@@ -225,7 +225,7 @@ fn orthonormal<S: Field>(
         if left > least * before {
             let length = S::from_f64(left.sqrt());
             for x in x.iter_mut().chain(&mut image) {
-                *x = *x / length;
+                *x /= length;
             }
             basis.push((x, image));
         }
@@ -250,7 +250,7 @@ fn times<S: Field>(a: &[S], x: &[S]) -> Vec<S> {
             continue;
         }
         for (sum, a) in product.iter_mut().zip(row) {
-            *sum = *sum + a.conjugate() * x;
+            *sum += a.conjugate() * x;
         }
     }
     product
@@ -282,7 +282,7 @@ pub(super) fn inner<S: Field>(x: &[S], y: &[S]) -> S {
     let mut sums = [S::ZERO; LANES];
     for (x, y) in wide_x.iter().zip(wide_y) {
         for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
-            *sum = *sum + x.conjugate() * *y;
+            *sum += x.conjugate() * *y;
         }
     }
     let rest = rest_x.iter().zip(rest_y);
