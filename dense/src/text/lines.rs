@@ -120,9 +120,12 @@ impl<'a> Blocks<'a> {
 
     /// Reads `len` bytes, or fewer at the end of the file.
     fn fill(&mut self, bytes: &mut Vec<u8>, len: usize) -> Result<usize, Error> {
-        let mut more = reserve(bytes.len() + len)?;
-        more.append(bytes);
-        *bytes = more;
+        if bytes.capacity() - bytes.len() < len {
+            // At least twice as much: a line as long as many blocks is not copied with each of them.
+            let mut more = reserve((bytes.len() + len).max(2 * bytes.len()))?;
+            more.append(bytes);
+            *bytes = more;
+        }
         let read = (&mut self.file).take(len as u64).read_to_end(bytes);
         read.map_err(|error| refused(self.path, "a file that can be read", error))
     }
