@@ -121,7 +121,8 @@ impl<'a> Blocks<'a> {
     /// Reads `len` bytes, or fewer at the end of the file.
     fn fill(&mut self, bytes: &mut Vec<u8>, len: usize) -> Result<usize, Error> {
         if bytes.capacity() - bytes.len() < len {
-            // At least twice as much: a line as long as many blocks is not copied with each of them.
+            // At least twice as much: a line as long as many blocks is not copied with each of
+            // them.
             let mut more = reserve((bytes.len() + len).max(2 * bytes.len()))?;
             more.append(bytes);
             *bytes = more;
