@@ -71,8 +71,8 @@ pub struct EigsOptions<'a, T> {
     /// norm of the operator; of [`eigs_near`], whose inverse is rounded too, the square root of the
     /// precision in its place. `residuals` say how large they are.
     pub tol: f64,
-    /// The most restarts, of which the last one confirms what the one before has found; `None` for
-    /// ten times the number of rows, at most 10,000.
+    /// The most restarts, of which at least the last one confirms what those before have found;
+    /// `None` for ten times the number of rows, at most 10,000.
     pub max_iter: Option<usize>,
     /// The vector to start from; `None` for a pseudo-random one, which is always the same.
     pub v0: Option<&'a Vector<T>>,
@@ -169,10 +169,14 @@ impl<C> ComplexEigen<C> {
 /// together and with real products. Where the last of the `k` is one of a pair, it is the one with
 /// the positive imaginary part, and the other is left out.
 ///
-/// A step costs a product, and two passes over the basis, each with one reduction; a third where
-/// rounding asks for it. A restart costs a pass that reads `ncv` vectors and writes `k` and some
-/// more, and on the host about 25 `ncv`^3 operations. It holds `ncv` + 1 vectors, and while it
-/// restarts those of the smaller basis too.
+/// A restarted method may lose a wanted eigenvalue while the others converge. So when all have, it
+/// goes on for a quarter as many restarts, all of which have to find as many. That makes it
+/// improbable that one is missing, and not impossible.
+///
+/// A step costs a product, and one or two passes over the basis, each with one reduction; more
+/// where rounding asks for it. A restart costs a pass that reads `ncv` vectors and writes `k` and
+/// some more, and on the host up to 25 `ncv`^3 operations, fewer where some have converged. It
+/// holds `ncv` + 1 vectors, and while it restarts those of the smaller basis too.
 ///
 /// Residuals say how near the eigenvalues are to those of the operator only where the operator is
 /// nearly normal: an eigenvalue of a defective or nearly defective one may differ by much more,

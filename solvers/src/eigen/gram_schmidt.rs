@@ -55,9 +55,11 @@ pub(super) fn start<T: Field>(
 }
 
 /// Takes away what a vector has of an orthonormal basis, by classical Gram-Schmidt: each pass is
-/// one reduction, of all inner products and the norm, and there are two, unless the second takes
-/// away much again. The first may be against the vectors from `near` on alone, where theory says
-/// that there is nothing else but rounding. The norm after a pass follows from that before it by
+/// one reduction, of all inner products and the norm. The first may be against the vectors from
+/// `near` on alone, where theory says that there is nothing else but rounding. The last one is
+/// against all of them and takes away little, so no more than rounding is left of what it takes
+/// (Daniel, Gragg, Kaufman and Stewart, *Reorthogonalization and stable algorithms for updating the
+/// Gram-Schmidt QR factorization*, 1976). The norm after a pass follows from that before it by
 /// Pythagoras.
 pub(super) fn orthogonalise<T: Field>(
     basis: &[Vector<T>],
@@ -65,11 +67,16 @@ pub(super) fn orthogonalise<T: Field>(
     w: Vector<T>,
     mass: Option<&dyn LinearOperator<T>>,
 ) -> Result<Orthogonal<T>, Error> {
+    /// Passes against the whole basis.
     const MOST_PASSES: usize = 4;
+    // Of the squared length, what a pass leaves at least if it is the last one. The more a single
+    // pass takes away, the more of what the basis lacks is handed to the next vector.
+    const LEAST_OF_FIRST: f64 = 0.75;
+    const LEAST: f64 = 0.5;
     let mut rest = w;
     let mut all = vec![Complex::ZERO; basis.len()];
     let mut norm_before = 0.0;
-    for pass in 0..MOST_PASSES {
+    for pass in 0..MOST_PASSES + usize::from(near > 0) {
         let first = if pass == 0 { near } else { 0 };
         let against = &basis[first..];
         let (products, squares) = match mass {
@@ -93,7 +100,9 @@ pub(super) fn orthogonalise<T: Field>(
         }
         if pass == 0 {
             norm_before = squares.sqrt();
-        } else if !(left < 0.5 * squares) {
+        }
+        let least = if pass == 0 { LEAST_OF_FIRST } else { LEAST };
+        if first == 0 && !(left < least * squares) {
             return Ok(Orthogonal {
                 rest,
                 norm: left.sqrt(),

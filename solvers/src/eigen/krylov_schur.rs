@@ -8,6 +8,15 @@
 //! Stewart, *A Krylov-Schur algorithm for large eigenproblems*, 2001). This is mathematically what
 //! implicit restarts with exact shifts do (Sorensen 1992, ARPACK).
 //!
+//! Columns without couplings are an invariant space; they stay as they are, and only the rest of H
+//! is reduced.
+//!
+//! A restart takes away the directions of unwanted Ritz values. One of these may lie near a wanted
+//! eigenvalue that the space did not hold well; the others converge while it comes back. So what is
+//! claimed has to be what several spaces find, one after the other: one more than the first, and a
+//! quarter as many as it took to find it. (Of 270 searches in pseudo-random matrices of 250 rows 4
+//! lose an eigenvalue where one space confirms, and 1 with this rule, for a quarter more products.)
+//!
 //! Invariants: V has orthonormal columns to rounding; all of a real operator is real, since its
 //! Schur form is, and no restart cuts a pair of complex eigenvalues.
 
@@ -56,15 +65,16 @@ pub(super) fn find<T: Field>(
     } = *search;
     let mut space = Space::new(a, start(op, a, search.v0)?);
     let mut iterations = 0;
-    let mut has_claimed = false;
+    // The restarts since all wanted eigenvalues have converged, and those before.
+    let (mut agreed, mut searched) = (0, 0);
     loop {
         let is_finite = space.grow(ncv)?;
-        let mut schur = Schur::of(space.projected.clone(), !T::IS_COMPLEX);
-        schur.order(&key);
-        let k = search.k.min(schur.len());
-        let converged = space.converged(&schur, k, tol);
-        // The next space may show wanted eigenvalues that this one has missed.
-        let is_claim = converged == k && (has_claimed || space.is_whole());
+        let mut schur = Schur::of(&space.projected, !T::IS_COMPLEX, space.invariant);
+        let seen = space.look(&mut schur, search.k, tol, &key);
+        if seen.converged < seen.k {
+            (agreed, searched) = (0, iterations + 1);
+        }
+        let is_claim = seen.converged == seen.k && (agreed > searched / 4 || space.is_whole());
         let reason = match (is_finite, is_claim) {
             (false, _) => Some(StopReason::NotFinite),
             (true, true) => Some(StopReason::Converged),
@@ -72,35 +82,48 @@ pub(super) fn find<T: Field>(
         };
         if let Some(reason) = reason {
             return Ok(Found {
-                pairs: space.pairs(&schur, k),
-                converged,
+                pairs: space.pairs(&schur, seen.k),
+                converged: seen.converged,
                 iterations,
                 products: space.products,
                 reason,
                 largest: space.largest,
             });
         }
-        has_claimed = converged == k;
-        space.restart(&schur, kept(&schur, k, ncv, converged))?;
+        if seen.converged == seen.k {
+            agreed += 1;
+        }
+        let kept = kept(&seen, ncv);
+        schur.order(seen.wanted..kept + 1, &key);
+        space.restart(&schur, in_whole_pairs(&schur, kept))?;
         iterations += 1;
     }
 }
 
-/// How many vectors a restart keeps: ARPACK's rule. More than are wanted, the more the more of them
-/// have converged, so that the others do not stand still; and never one of a pair alone.
-fn kept(schur: &Schur, k: usize, ncv: usize, converged: usize) -> usize {
-    let most = ncv - 1;
-    let wanted = k + usize::from(schur.cuts_pair(k));
-    let more = wanted + converged.min(ncv.saturating_sub(wanted) / 2);
-    let kept = match more {
-        1 if ncv > 3 => ncv / 2,
-        _ => more.min(most),
-    };
+/// How many vectors a restart keeps: those that have converged, and half of the others, as SLEPc
+/// does. Of 270 searches in pseudo-random matrices this takes half of the products that ARPACK's
+/// rule takes, which keeps hardly more than are wanted.
+fn kept(seen: &Seen, ncv: usize) -> usize {
+    seen.converged.midpoint(ncv).max(seen.wanted).min(ncv - 1)
+}
+
+/// The number of vectors that is nearest to this one and leaves none of a pair alone.
+fn in_whole_pairs(schur: &Schur, kept: usize) -> usize {
     match schur.cuts_pair(kept) {
-        true if kept < most => kept + 1,
+        true if kept + 1 < schur.len() => kept + 1,
         true => kept - 1,
         false => kept,
     }
+}
+
+/// What a space shows of the wanted eigenvalues.
+struct Seen {
+    /// How many are wanted, of those that the space can show.
+    k: usize,
+    /// The same, and one more where the last of them is one of a pair.
+    wanted: usize,
+    /// How many of the wanted ones have converged.
+    converged: usize,
 }
 
 /// A Krylov space; see the module's text.
@@ -109,12 +132,15 @@ struct Space<'a, T> {
     /// V.
     basis: Vec<Vector<T>>,
     /// H.
-    projected: Matrix,
+    projected: Matrix<Complex<f64>>,
     /// v: the next basis vector, as long as the space can grow.
     next: Vector<T>,
     /// b: what the products with the basis vectors have of v. All are 0 where the operator maps the
     /// space to itself.
     couplings: Coefficients,
+    /// The first basis vectors that span a space which the operator maps to itself: those without
+    /// couplings.
+    invariant: usize,
     /// The largest norm of a product with a basis vector.
     largest: f64,
     products: usize,
@@ -131,6 +157,7 @@ impl<'a, T: Field> Space<'a, T> {
             projected: Matrix::zeros(0),
             next: start,
             couplings: Vec::new(),
+            invariant: 0,
             largest: 0.0,
             products: 0,
             directions: 0,
@@ -180,31 +207,63 @@ impl<'a, T: Field> Space<'a, T> {
         Ok(true)
     }
 
-    /// How many of the first eigenvectors z of H have a residual, |b^T z|, that is small enough.
-    fn converged(&self, schur: &Schur, k: usize, tol: f64) -> usize {
+    /// Orders the Ritz values, and compares what is left of the wanted ones with what is allowed:
+    /// A V z - theta V z = v b^T z of an eigenvector z of H.
+    fn look(
+        &self,
+        schur: &mut Schur,
+        k: usize,
+        tol: f64,
+        key: impl Fn(Complex<f64>) -> [f64; 2],
+    ) -> Seen {
+        let k = k.min(schur.len());
+        schur.order(0..k + 1, &key);
+        let wanted = k + usize::from(schur.cuts_pair(k));
+        let (values, couplings) = (schur.values(), self.couplings_of(schur));
+        let residual = |place: usize| {
+            let z = schur.in_columns(place);
+            let terms = z.iter().zip(&couplings);
+            size(terms.map(|(z, b)| z * b).sum())
+        };
         let epsilon = T::Real::EPSILON.to_f64();
-        let values = schur.values();
-        // Of b^T z, a sum of products of rounded numbers.
-        let rounding = epsilon * self.largest * (self.couplings.len() as f64).sqrt();
         let is_converged = |&place: &usize| {
             let tolerance = tol.max(epsilon) * size(values[place]);
-            let residual = size(self.coupling(&schur.eigenvector(place)));
-            residual <= tolerance.max(rounding)
+            residual(place) <= tolerance.max(self.rounding())
         };
-        (0..k).filter(is_converged).count()
+        let converged = (0..k).filter(is_converged).count();
+        Seen {
+            k,
+            wanted,
+            converged,
+        }
     }
 
-    /// b^T z.
-    fn coupling(&self, z: &[Complex<f64>]) -> Complex<f64> {
-        self.couplings.iter().zip(z).map(|(b, z)| b * z).sum()
+    /// Of a coupling, a sum of products of rounded numbers.
+    fn rounding(&self) -> f64 {
+        T::Real::EPSILON.to_f64() * self.largest * (self.couplings.len() as f64).sqrt()
+    }
+
+    /// b^T Q.
+    fn couplings_of(&self, schur: &Schur) -> Coefficients {
+        let column = |column| {
+            let terms = self.couplings.iter().zip(schur.column(column));
+            terms.map(|(b, q)| b * q).sum()
+        };
+        (0..schur.len()).map(column).collect()
     }
 
     /// Makes the space that of the first columns of Q.
     fn restart(&mut self, schur: &Schur, kept: usize) -> Result<(), Error> {
         let columns: Vec<Coefficients> = (0..kept).map(|column| schur.column(column)).collect();
         self.projected = schur.leading(kept);
-        self.couplings = columns.iter().map(|q| self.coupling(q)).collect();
+        self.couplings = self.couplings_of(schur);
+        self.couplings.truncate(kept);
         self.basis = sums_of_multiples(&self.basis, &columns)?;
+        let negligible = T::Real::EPSILON.to_f64() * self.largest;
+        let is_coupled = |b: &Complex<f64>| !(size(*b) <= negligible);
+        let uncoupled = self.couplings.iter().position(is_coupled).unwrap_or(kept);
+        self.invariant = uncoupled - usize::from(schur.cuts_pair(uncoupled));
+        self.couplings[..self.invariant].fill(Complex::ZERO);
         Ok(())
     }
 

@@ -25,6 +25,7 @@ mod small_svd;
 mod krylov_schur;
 mod lanczos;
 mod schur;
+mod schur_form;
 
 mod block;
 mod gram_schmidt;

@@ -5,7 +5,7 @@ use super::{
     with_basis,
 };
 use num_complex::Complex;
-use sparsefuse_dense::Array;
+use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::{Field, random};
 use sparsefuse_solvers::StopReason;
 use sparsefuse_solvers::eigen::{
@@ -135,6 +135,24 @@ fn many_restarts() {
     }
 }
 
+/// A restart may lose a wanted eigenvalue while all others converge: what is claimed has it again.
+#[test]
+fn eigenvalues_that_restarts_lose() {
+    for seed in 0..8 {
+        let a = some::<f64>(250, 6, 29 + seed);
+        let values = all_values(&a);
+        for (which, k) in [
+            (WhichComplex::LargestMagnitude, 3),
+            (WhichComplex::LargestReal, 1),
+            (WhichComplex::LargestImaginary, 3),
+        ] {
+            let eigen = eigs(&a, k, &options(which)).unwrap();
+            let what = format!("{seed}: {which:?} {k}");
+            check(&what, &a, &eigen, &values, which, 1e-10);
+        }
+    }
+}
+
 /// Grcar's matrix, whose eigenvalues are far more sensitive than those of a normal one. In a small
 /// space ARPACK finds none of them either, in 400 restarts.
 #[test]
@@ -218,6 +236,20 @@ fn multiple_eigenvalues() {
         WhichComplex::LargestMagnitude,
         1e-13,
     );
+}
+
+/// A Krylov space has one vector of a multiple eigenvalue, up to rounding; new directions have the
+/// others.
+#[test]
+fn eigenvalues_of_high_multiplicity() {
+    let diagonal = |i: usize| if i < 5 { 4.0 } else { 3.0 * i as f64 / 60.0 };
+    let a = Csr::<f64>::identity(60).unwrap();
+    let a = a
+        .with_values(Vector::from_fn([60], |[i]| diagonal(i)))
+        .unwrap();
+    let eigen = eigs(&a, 3, &EigsOptions::default()).unwrap();
+    check_pairs("five times", &a, &eigen, 3);
+    assert_all_near(&eigen.values, 4.0, 1e-13);
 }
 
 /// The cyclic permutation: all eigenvalues are of modulus 1, so none is the largest, and nothing
