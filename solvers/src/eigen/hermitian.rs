@@ -40,6 +40,18 @@ impl Hermitian {
         }
     }
 
+    pub(super) fn identity(n: usize) -> Self {
+        Self {
+            n,
+            elements: (0..n).flat_map(|row| unit(n, row)).collect(),
+        }
+    }
+
+    /// The number of rows.
+    pub(super) fn len(&self) -> usize {
+        self.n
+    }
+
     pub(super) fn at(&self, row: usize, column: usize) -> Complex<f64> {
         self.elements[row * self.n + column]
     }
@@ -60,6 +72,26 @@ impl Hermitian {
             n,
             elements: rows.flat_map(|row| &row[..n]).copied().collect(),
         }
+    }
+
+    /// The matrix with more rows and columns: `beside` has what is above the diagonal of each of
+    /// these in the rows of this one, `own` what is in their own.
+    pub(super) fn bordered(&self, beside: &[Coefficients], own: &Self) -> Self {
+        let mut all = Self::zeros(self.n + own.n);
+        for row in 0..self.n {
+            (row..self.n).for_each(|column| all.set(row, column, self.at(row, column)));
+        }
+        for (column, products) in (self.n..).zip(beside) {
+            for (row, &product) in products.iter().enumerate() {
+                all.set(row, column, product);
+            }
+        }
+        for row in 0..own.n {
+            for column in row..own.n {
+                all.set(self.n + row, self.n + column, own.at(row, column));
+            }
+        }
+        all
     }
 
     pub(super) fn is_finite(&self) -> bool {

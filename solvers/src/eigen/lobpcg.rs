@@ -7,10 +7,14 @@
 //!
 //! With a basis as it comes the method breaks down when the blocks become dependent. Here X and P
 //! are orthonormal as they are made, with the small matrices of the host (Hetmaniuk and Lehoucq,
-//! *Basis selection in LOBPCG*, 2006); W is orthogonalised against them twice and then within
-//! itself, where dependent directions are left out; and what rounding has left of all that is
-//! measured by the Gram matrix of the whole basis and taken into account (Duersch, Shao, Yang and
-//! Gu, *A robust and efficient implementation of LOBPCG*, 2018). An iteration has four reductions.
+//! *Basis selection in LOBPCG*, 2006); W is orthogonalised against them and within itself, where
+//! dependent directions are left out. That is done twice unless the first time takes away little,
+//! and what rounding has left then is measured by the Gram matrix of the whole basis and taken into
+//! account (Duersch, Shao, Yang and Gu, *A robust and efficient implementation of LOBPCG*, 2018).
+//! What the operator is on X and P follows on the host from the last step; every few steps it is
+//! measured too. So most iterations have three reductions, and of k vectors with n elements and as
+//! many directions they take 40 k² n operations besides products with the operators: 11 for W, 5
+//! for its products with the basis, 24 for the new X and P and their images.
 //!
 //! Invariants: X and P are orthonormal in B's inner product and orthogonal to the constraints, to
 //! rounding; X consists of the best approximations in the space of the last iteration, the most
@@ -19,7 +23,7 @@
 use super::block::{
     Products, all_without, check_tolerance, images, norms, residuals, sums_of_multiples,
 };
-use super::hermitian::{Coefficients, combination, orthonormalise, unit};
+use super::hermitian::{Coefficients, Hermitian, combination, orthonormalise, unit};
 use super::{Eigen, check_hermitian, scale};
 use crate::operator::{LinearOperator, check_len, check_same_runtime, check_square};
 use crate::powers::vector_near_one;
@@ -31,6 +35,9 @@ use sparsefuse_runtime::Error;
 use std::fmt;
 
 const OP: &str = "lobpcg";
+
+/// Steps after which the products of X and P are measured again.
+const MOST_STEPS: usize = 8;
 
 /// What [`lobpcg`] looks for, with what help, and how long.
 pub struct LobpcgOptions<'a, T> {
@@ -217,6 +224,16 @@ impl<T: Field> Block<T> {
         self
     }
 
+    /// The first vectors, and the others.
+    fn split_at(mut self, first: usize) -> (Self, Self) {
+        let others = Self {
+            x: self.x.split_off(first),
+            ax: self.ax.split_off(first),
+            bx: self.bx.as_mut().map(|bx| bx.split_off(first)),
+        };
+        (self, others)
+    }
+
     /// The sums with these coefficients.
     fn combined(&self, coefficients: &[Coefficients]) -> Result<Self, Error> {
         let combined = |vectors: &[Vector<T>]| sums_of_multiples(vectors, coefficients);
@@ -239,6 +256,10 @@ struct Search<'a, 'o, T> {
     /// Empty at first.
     p: Block<T>,
     values: Vec<f64>,
+    /// X'A X, X'A P and P'A P, as they follow from those of the last basis.
+    projected: Hermitian,
+    /// The steps since all products of the basis were measured.
+    steps: usize,
     /// The largest ‖A w‖ of a w of length 1: an estimate of ‖A‖ from below.
     norm_a: f64,
     converged: usize,
@@ -260,10 +281,10 @@ impl<'a, 'o, T: Field> Search<'a, 'o, T> {
                 .map(vector_near_one)
                 .collect::<Result<Vec<_>, _>>()
         };
-        let constraints = orthonormal(&scaled(options.constraints)?, &[], &[], mass)?;
-        let constraints = orthonormal(&constraints, &[], &[], mass)?;
+        let (constraints, _) = orthonormal(&scaled(options.constraints)?, &[], &[], mass)?;
+        let (constraints, _) = orthonormal(&constraints, &[], &[], mass)?;
         let constraint_images = mass_images(mass, &constraints)?;
-        let x = orthonormal(&scaled(start)?, &constraints, &constraint_images, mass)?;
+        let (x, _) = orthonormal(&scaled(start)?, &constraints, &constraint_images, mass)?;
         for (found, given) in [(&constraints, options.constraints), (&x, start)] {
             if found.len() < given.len() {
                 for (number, x) in given.iter().enumerate() {
@@ -287,12 +308,14 @@ impl<'a, 'o, T: Field> Search<'a, 'o, T> {
             p: x.combined(&[])?,
             values: Vec::new(),
             x,
+            projected: Hermitian::zeros(0),
+            steps: 0,
             norm_a: 0.0,
             converged: 0,
             iterations: 0,
             products,
         };
-        search.improve(None, &[])?;
+        search.improve(None, true, &[])?;
         Ok(search)
     }
 
@@ -314,18 +337,19 @@ impl<'a, 'o, T: Field> Search<'a, 'o, T> {
                 has_claimed = true;
                 self.x = Block::new(std::mem::take(&mut self.x.x), self.a, self.options.mass)?;
                 self.products += self.x.len();
+                self.steps = MOST_STEPS;
                 continue;
             }
             if self.iterations >= max_iter {
                 return Ok(StopReason::IterationLimit);
             }
             has_claimed = false;
-            let Some(w) = self.directions(&left, &active)? else {
+            let Some((w, is_rough)) = self.directions(&left, &active)? else {
                 return Ok(StopReason::Stagnation);
             };
             self.iterations += 1;
             drop(left);
-            if !self.improve(Some(w), &active)? {
+            if !self.improve(Some(w), is_rough, &active)? {
                 return Ok(StopReason::NotFinite);
             }
         }
@@ -333,25 +357,28 @@ impl<'a, 'o, T: Field> Search<'a, 'o, T> {
 
     /// Which approximations have not converged.
     fn active(&self, left: &[Vector<T>]) -> Result<Vec<usize>, Error> {
-        let sizes: Vec<_> = [left, self.x.bx(), &self.x.x].concat();
-        let sizes = norms(&sizes)?;
+        let images = self.x.bx.as_deref().unwrap_or_default();
+        let sizes = norms(&[left, &self.x.x[..], images].concat())?;
         let k = self.x.len();
+        // Those of B x, which are x without a mass matrix.
+        let of_images = sizes.len() - k;
         let rounding = 10.0 * T::Real::EPSILON.to_f64() * self.norm_a;
         let is_active = |&i: &usize| {
-            let [residual, bx, x] = [sizes[i], sizes[k + i], sizes[2 * k + i]];
+            let [residual, x, bx] = [sizes[i], sizes[k + i], sizes[of_images + i]];
             let tolerance = self.options.tol * self.values[i].abs() * bx;
             !(residual <= tolerance.max(rounding * x))
         };
         Ok((0..k).filter(is_active).collect())
     }
 
-    /// W: the preconditioned residuals, made orthonormal to X, P and among themselves. `None` if
-    /// nothing is left of them.
+    /// W: the preconditioned residuals, made orthonormal to X, P and among themselves, and whether
+    /// rounding may have left more of their products than of those of X and P. `None` if nothing is
+    /// left of them.
     fn directions(
         &mut self,
         left: &[Vector<T>],
         active: &[usize],
-    ) -> Result<Option<Block<T>>, Error> {
+    ) -> Result<Option<(Block<T>, bool)>, Error> {
         let precondition = |&i: &usize| match self.options.preconditioner {
             Some(preconditioner) => preconditioner.apply(&left[i]),
             None => Ok(left[i].clone()),
@@ -363,17 +390,22 @@ impl<'a, 'o, T: Field> Search<'a, 'o, T> {
         let others = [&self.constraints[..], &self.x.x, &self.p.x].concat();
         let other_images = [&self.constraint_images[..], self.x.bx(), self.p.bx()].concat();
         let mass = self.options.mass;
-        let w = orthonormal(&w, &others, &other_images, mass)?;
+        let (w, is_rough) = orthonormal(&w, &others, &other_images, mass)?;
         if w.is_empty() {
             return Ok(None);
         }
         self.products += w.len();
-        Block::new(w, self.a, mass).map(Some)
+        Ok(Some((Block::new(w, self.a, mass)?, is_rough)))
     }
 
     /// Takes the best approximations in the space of X, P and W, and for the active ones what the
     /// step was made of. Gives false, and changes nothing, where inner products are not finite.
-    fn improve(&mut self, w: Option<Block<T>>, active: &[usize]) -> Result<bool, Error> {
+    fn improve(
+        &mut self,
+        w: Option<Block<T>>,
+        is_rough: bool,
+        active: &[usize],
+    ) -> Result<bool, Error> {
         let k = self.x.len();
         let (basis, new) = match w {
             Some(w) => {
@@ -384,10 +416,23 @@ impl<'a, 'o, T: Field> Search<'a, 'o, T> {
             None => (self.x.clone(), 0..k),
         };
         let m = basis.len();
-        let gram = Products::of_hermitian(&basis.x, basis.bx())?;
-        let projected = Products::of_hermitian(&basis.x, &basis.ax)?;
+        let is_measured = is_rough || self.steps >= MOST_STEPS || new.start == 0;
+        let (gram, projected) = match is_measured {
+            true => {
+                let gram = Products::of_hermitian(&basis.x, basis.bx())?;
+                (
+                    Some(gram),
+                    Projected::All(Products::of_hermitian(&basis.x, &basis.ax)?),
+                )
+            }
+            false => (None, self.products_of_new(&basis, new.start)?),
+        };
         let sizes = norms(&[&basis.x[new.clone()], &basis.ax[new.clone()]].concat())?;
-        let (gram, projected) = (gram.read_hermitian()?, projected.read_hermitian()?);
+        let gram = match gram {
+            Some(gram) => gram.read_hermitian()?,
+            None => Hermitian::identity(m),
+        };
+        let projected = projected.read(&self.projected)?;
         if !gram.is_finite() || !projected.is_finite() {
             return Ok(false);
         }
@@ -397,22 +442,38 @@ impl<'a, 'o, T: Field> Search<'a, 'o, T> {
         }
 
         let units: Vec<_> = (0..m).map(|i| unit(m, i)).collect();
-        let selected = orthonormalise(&gram, &[], &units, least::<T>());
-        let pairs = projected.projected(&selected).eigenpairs();
+        let selected = is_measured.then(|| orthonormalise(&gram, &[], &units, least::<T>()));
+        let pairs = match &selected {
+            Some(selected) => projected.projected(selected).eigenpairs(),
+            None => projected.clone().eigenpairs(),
+        };
         let mut order: Vec<usize> = (0..pairs.values.len()).collect();
         if self.options.largest {
             order.reverse();
         }
         order.truncate(k);
-        let best: Vec<_> = order
-            .iter()
-            .map(|&i| combination(&selected, &pairs.vectors[i]))
-            .collect();
+        let in_basis = |&i: &usize| match &selected {
+            Some(selected) => combination(selected, &pairs.vectors[i]),
+            None => pairs.vectors[i].clone(),
+        };
+        let best: Vec<_> = order.iter().map(in_basis).collect();
         let steps: Vec<_> = active.iter().map(|&i| without_first(&best[i], k)).collect();
         let steps = orthonormalise(&gram, &best, &steps, least::<T>());
         self.values = order.iter().map(|&i| pairs.values[i]).collect();
-        (self.x, self.p) = (basis.combined(&best)?, basis.combined(&steps)?);
+        let both = [best, steps].concat();
+        self.projected = projected.projected(&both);
+        (self.x, self.p) = basis.combined(&both)?.split_at(order.len());
+        self.steps = if is_measured { 0 } else { self.steps + 1 };
         Ok(true)
+    }
+
+    /// The products of a basis with the images of those of its vectors that are new.
+    fn products_of_new(&self, basis: &Block<T>, first: usize) -> Result<Projected<T>, Error> {
+        let images = &basis.ax[first..];
+        Ok(Projected::New(
+            Products::of(&basis.x[..first], images)?,
+            Products::of_hermitian(&basis.x[first..], images)?,
+        ))
     }
 
     /// Values in ascending order, with residuals from fresh images.
@@ -436,6 +497,23 @@ impl<'a, 'o, T: Field> Search<'a, 'o, T> {
     }
 }
 
+/// Products of a basis with its images that have been issued.
+enum Projected<T> {
+    All(Products<T>),
+    /// Of the vectors of the last space with the new ones, and of these among themselves.
+    New(Products<T>, Products<T>),
+}
+
+impl<T: Field> Projected<T> {
+    /// The matrix, with what is known of the vectors of the last space.
+    fn read(self, known: &Hermitian) -> Result<Hermitian, Error> {
+        match self {
+            Self::All(products) => products.read_hermitian(),
+            Self::New(beside, own) => Ok(known.bordered(&beside.read()?, &own.read_hermitian()?)),
+        }
+    }
+}
+
 /// Coefficients without the first `k`, those of X.
 fn without_first(coefficients: &[Complex<f64>], k: usize) -> Coefficients {
     let mut rest = coefficients.to_vec();
@@ -444,28 +522,70 @@ fn without_first(coefficients: &[Complex<f64>], k: usize) -> Coefficients {
 }
 
 /// Vectors made orthogonal to others, which are orthonormal, and orthonormal among themselves, in
-/// the inner product that the images of the others are of. Fewer where they are dependent.
+/// the inner product that the images of the others are of. Fewer where they are dependent. And
+/// whether rounding may have left some of their products.
 ///
-/// Two reductions. First the parts along the others are taken away. Then what rounding has left of
-/// these, and the Gram matrix of the vectors, are found at once, and the rest follows on the host.
+/// One reduction, of the products with the others and the Gram matrix of the vectors; the rest
+/// follows on the host. Where that would take away most of a vector, so that rounding counts, two:
+/// first the parts along the others are taken away. Then what rounding has left of these, and the
+/// Gram matrix of the vectors, are found together.
 fn orthonormal<T: Field>(
     vectors: &[Vector<T>],
     others: &[Vector<T>],
     other_images: &[Vector<T>],
     mass: Option<&dyn LinearOperator<T>>,
-) -> Result<Vec<Vector<T>>, Error> {
-    let along = Products::of(other_images, vectors)?.read()?;
+) -> Result<(Vec<Vector<T>>, bool), Error> {
+    // Of the squared length of a vector, the part that is enough to be left of it.
+    const ENOUGH: f64 = 0.01;
+    let (along, gram) = products_with(vectors, other_images, mass)?;
+    let lengths: Vec<f64> = (0..gram.len()).map(|i| gram.at(i, i).re).collect();
+    let (coefficients, left) = orthonormal_among::<T>(gram, &along);
+    let is_enough = |(left, length): (&f64, &f64)| *left >= ENOUGH * length;
+    if left.len() == lengths.len() && left.iter().zip(&lengths).all(is_enough) {
+        let both = [others, vectors].concat();
+        let sums = coefficients.iter().map(|own| {
+            let of_others = combination(&along, own).into_iter().map(|along| -along);
+            of_others.chain(own.iter().copied()).collect()
+        });
+        let sums: Vec<Coefficients> = sums.collect();
+        return Ok((sums_of_multiples(&both, &sums)?, false));
+    }
     let vectors = all_without(vectors, others, &along)?;
-    let images = mass_images(mass, &vectors)?;
-    let along = Products::of(other_images, &vectors)?;
-    let gram = Products::of_hermitian(&vectors, &images)?;
-    let (along, mut gram) = (along.read()?, gram.read_hermitian()?);
-    gram.subtract_gram(&along);
-    let n = vectors.len();
+    let (along, gram) = products_with(&vectors, other_images, mass)?;
+    let (coefficients, _) = orthonormal_among::<T>(gram, &along);
+    let vectors = all_without(&vectors, others, &along)?;
+    Ok((sums_of_multiples(&vectors, &coefficients)?, true))
+}
+
+/// The products of some vectors with others, whose images are given, and their Gram matrix.
+fn products_with<T: Field>(
+    vectors: &[Vector<T>],
+    other_images: &[Vector<T>],
+    mass: Option<&dyn LinearOperator<T>>,
+) -> Result<(Vec<Coefficients>, Hermitian), Error> {
+    let images = mass_images(mass, vectors)?;
+    let along = Products::of(other_images, vectors)?;
+    let gram = Products::of_hermitian(vectors, &images)?;
+    Ok((along.read()?, gram.read_hermitian()?))
+}
+
+/// The sums of vectors that are orthonormal once what they have along others is taken away, and the
+/// squared lengths that are left of the vectors, as far as they are not left out.
+fn orthonormal_among<T: Field>(
+    mut gram: Hermitian,
+    along: &[Coefficients],
+) -> (Vec<Coefficients>, Vec<f64>) {
+    gram.subtract_gram(along);
+    let n = along.len();
     let units: Vec<_> = (0..n).map(|i| unit(n, i)).collect();
     let coefficients = orthonormalise(&gram, &[], &units, least::<T>());
-    let vectors = all_without(&vectors, others, &along)?;
-    sums_of_multiples(&vectors, &coefficients)
+    // Of a sum that ends with a vector, the coefficient of this is what divides by its length.
+    let left = coefficients.iter().map(|own| {
+        let last = own.iter().rfind(|own| **own != Complex::ZERO);
+        last.map_or(0.0, |last| 1.0 / last.norm_sqr())
+    });
+    let left = left.collect();
+    (coefficients, left)
 }
 
 /// B x of each.

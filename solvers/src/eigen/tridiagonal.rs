@@ -166,13 +166,24 @@ fn unit(n: usize, place: usize) -> Vec<f64> {
     unit
 }
 
-fn dot(x: &[f64], y: &[f64]) -> f64 {
-    x.iter().zip(y).map(|(x, y)| x * y).sum()
-}
-
 /// x - factor y.
 fn subtract(x: &mut [f64], factor: f64, y: &[f64]) {
     for (x, y) in x.iter_mut().zip(y) {
         *x -= factor * y;
     }
+}
+
+/// x'y, in four sums: one would wait for each term.
+fn dot(x: &[f64], y: &[f64]) -> f64 {
+    const LANES: usize = 4;
+    let (wide_x, rest_x) = x.as_chunks::<LANES>();
+    let (wide_y, rest_y) = y.as_chunks::<LANES>();
+    let mut sums = [0.0; LANES];
+    for (x, y) in wide_x.iter().zip(wide_y) {
+        for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
+            *sum += x * y;
+        }
+    }
+    let rest: f64 = rest_x.iter().zip(rest_y).map(|(x, y)| x * y).sum();
+    (sums[0] + sums[2]) + (sums[1] + sums[3]) + rest
 }

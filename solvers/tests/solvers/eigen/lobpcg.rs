@@ -82,6 +82,42 @@ fn dense_eigenvalues() {
     check_random::<Complex<f32>>(1e-5, 1e-5);
 }
 
+/// Products of many vectors are products of matrices, most of which follow from the step before.
+#[test]
+fn many_vectors() {
+    let a = gallery::poisson2d::<f64>(31).unwrap();
+    let multigrid = Multigrid::on_grid(&a, &[31, 31]).unwrap();
+    let values = poisson_values(31, 2);
+    let options = LobpcgOptions {
+        preconditioner: Some(&multigrid),
+        tol: 1e-9,
+        ..LobpcgOptions::default()
+    };
+    for k in [9, 20] {
+        let eigen = lobpcg(&a, &random_block(31 * 31, k), &options).unwrap();
+        check("poisson2d", &a, &eigen, &values[..k], 1e-13);
+    }
+    let single = gallery::poisson2d::<f32>(31).unwrap();
+    let eigen = lobpcg(
+        &single,
+        &random_block(31 * 31, 17),
+        &LobpcgOptions {
+            largest: true,
+            tol: 1e-4,
+            ..LobpcgOptions::default()
+        },
+    );
+    let wanted = &values[31 * 31 - 17..];
+    check("single", &single, &eigen.unwrap(), wanted, 1e-4);
+    let (b, values) = hermitian::<Complex<f64>>(300, 6, 5);
+    let options = LobpcgOptions {
+        tol: 1e-7,
+        ..LobpcgOptions::default()
+    };
+    let eigen = lobpcg(&b, &random_block(300, 18), &options).unwrap();
+    check("complex", &b, &eigen, &values[..18], 1e-12);
+}
+
 /// A tolerance below rounding, an exact inverse, start vectors that are eigenvectors already:
 /// residuals that are nothing but rounding, and directions that depend on one another.
 #[test]

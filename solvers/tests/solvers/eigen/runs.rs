@@ -98,6 +98,14 @@ fn mass_matrices() {
 fn lobpcg_blocks() {
     check(|| gallery::poisson2d::<f64>(13).unwrap(), blocks);
     check(|| gallery::poisson2d::<Complex<f32>>(13).unwrap(), blocks);
+    let many = |a: &Csr<f64>| {
+        let options = LobpcgOptions {
+            tol: 0.02,
+            ..LobpcgOptions::default()
+        };
+        lobpcg(a, &random_block(a.n_rows(), 17), &options)
+    };
+    check(|| gallery::poisson2d::<f64>(13).unwrap(), many);
 }
 
 /// Reductions and fused tasks of a run on several ranks, all tasks of a step in one window.
