@@ -536,7 +536,7 @@ fn orthonormal<T: Field>(
     mass: Option<&dyn LinearOperator<T>>,
 ) -> Result<(Vec<Vector<T>>, bool), Error> {
     // Of the squared length of a vector, the part that is enough to be left of it.
-    const ENOUGH: f64 = 0.01;
+    const ENOUGH: f64 = 0.1;
     let (along, gram) = products_with(vectors, other_images, mass)?;
     let lengths: Vec<f64> = (0..gram.len()).map(|i| gram.at(i, i).re).collect();
     let (coefficients, left) = orthonormal_among::<T>(gram, &along);
