@@ -16,6 +16,8 @@
 //! claimed has to be what several spaces find, one after the other: one more than the first, and a
 //! quarter as many as it took to find it. (Of 270 searches in pseudo-random matrices of 250 rows 4
 //! lose an eigenvalue where one space confirms, and 1 with this rule, for a quarter more products.)
+//! Where eigenvalues are so sensitive that rounding makes others, spaces may never agree for so
+//! long; when the search has taken twice as long, two are enough.
 //!
 //! Invariants: V has orthonormal columns to rounding; all of a real operator is real, since its
 //! Schur form is, and no restart cuts a pair of complex eigenvalues.
@@ -65,16 +67,13 @@ pub(super) fn find<T: Field>(
     } = *search;
     let mut space = Space::new(a, start(op, a, search.v0)?);
     let mut iterations = 0;
-    // The restarts since all wanted eigenvalues have converged, and those before.
-    let (mut agreed, mut searched) = (0, 0);
+    let mut claim = Claim::default();
     loop {
         let is_finite = space.grow(ncv)?;
         let mut schur = Schur::of(&space.projected, !T::IS_COMPLEX, space.invariant);
         let seen = space.look(&mut schur, search.k, tol, &key);
-        if seen.converged < seen.k {
-            (agreed, searched) = (0, iterations + 1);
-        }
-        let is_claim = seen.converged == seen.k && (agreed > searched / 4 || space.is_whole());
+        let is_found = seen.converged == seen.k;
+        let is_claim = claim.holds(is_found, iterations) || (is_found && space.is_whole());
         let reason = match (is_finite, is_claim) {
             (false, _) => Some(StopReason::NotFinite),
             (true, true) => Some(StopReason::Converged),
@@ -90,13 +89,33 @@ pub(super) fn find<T: Field>(
                 largest: space.largest,
             });
         }
-        if seen.converged == seen.k {
-            agreed += 1;
-        }
         let kept = kept(&seen, ncv);
         schur.order(seen.wanted..kept + 1, &key);
         space.restart(&schur, in_whole_pairs(&schur, kept))?;
         iterations += 1;
+    }
+}
+
+/// What is said of the spaces that show as many converged eigenvalues as are wanted; see the
+/// module's text.
+#[derive(Default)]
+struct Claim {
+    /// The restarts before the first such space.
+    search: Option<usize>,
+    /// How many such spaces there are, one after the other.
+    agreed: usize,
+}
+
+impl Claim {
+    /// Whether enough spaces agree, the one behind so many restarts being the last of them.
+    fn holds(&mut self, is_found: bool, restarts: usize) -> bool {
+        if !is_found {
+            self.agreed = 0;
+            return false;
+        }
+        self.agreed += 1;
+        let search = *self.search.get_or_insert(restarts);
+        self.agreed > 1 + search / 4 || (self.agreed > 1 && restarts > 2 * search)
     }
 }
 
@@ -283,5 +302,30 @@ impl<'a, T: Field> Space<'a, T> {
             }
         };
         (0..k).map(pair).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The restarts before a claim, if the spaces show this one after the other.
+    fn claimed(looks: &[bool]) -> Option<usize> {
+        let mut claim = Claim::default();
+        (0..looks.len()).find(|&i| claim.holds(looks[i], i))
+    }
+
+    #[test]
+    fn what_several_spaces_find_is_claimed() {
+        assert_eq!(claimed(&[true; 4]), Some(1));
+        let search = |restarts: usize, then: &[bool]| [&vec![false; restarts], then].concat();
+        assert_eq!(claimed(&search(7, &[true; 4])), Some(9));
+        assert_eq!(claimed(&search(8, &[true; 9])), Some(11));
+        assert_eq!(claimed(&search(8, &[true, true, false, true])), None);
+        let again = [true, true, false, true, true, true, true];
+        assert_eq!(claimed(&search(8, &again)), Some(14));
+        // Spaces that never agree for long.
+        let sensitive = [true, true, false].repeat(10);
+        assert_eq!(claimed(&search(8, &sensitive)), Some(18));
     }
 }
