@@ -276,9 +276,9 @@ twins! {
 
 impl<I: Index, const E: usize> Array<I, E> {
     /// For each of the numbers 0, 1, … `len - 1`, the sum of the weights of where it stands in the
-    /// array, added in the row-major order of the array, `f32` in double precision; any other
-    /// number is an error. Weights are an array that broadcasts to the shape of this one. NumPy's
-    /// `bincount` with weights. Two tasks.
+    /// array, added in the row-major order of the array; any other number is an error. Weights are
+    /// an array that broadcasts to the shape of this one. NumPy's `bincount` with weights. Two
+    /// tasks, and two more for `f32`, whose weights are added as copies in double precision.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;

@@ -249,7 +249,13 @@ impl Table {
             }
             let block = blocks.again(*found)?;
             let chunks = block.chunks();
-            let is_as_before = chunks.len() == rows.len();
+            let changed = || {
+                let expected = "a file that stays as it is";
+                Error::file(path, expected, "one that is changed")
+            };
+            if chunks.len() != rows.len() {
+                return Err(changed());
+            }
             // What each chunk makes, of which some may be of other ranks.
             let mut parts = Vec::with_capacity(chunks.len());
             let mut begin = first;
@@ -267,12 +273,8 @@ impl Table {
                 Ok(found == n_rows)
             });
             for read in read {
-                match read.map_err(|wrong| blocks.failed(&block, wrong))? {
-                    true if is_as_before => {}
-                    _ => {
-                        let expected = "a file that stays as it is";
-                        return Err(Error::file(path, expected, "one that is changed"));
-                    }
+                if !read.map_err(|wrong| blocks.failed(&block, wrong))? {
+                    return Err(changed());
                 }
             }
         }
@@ -338,4 +340,39 @@ fn write<T: Element>(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparsefuse_runtime::Config;
+
+    /// A file that something else cuts short after its rows have been counted.
+    #[test]
+    fn a_file_that_changes_between_counting_and_reading() {
+        let runtime = Runtime::new(Config::default()).unwrap();
+        let folder = sparsefuse_testing::own_folder(&std::env::temp_dir());
+        let path = folder.join("changed.txt");
+        let format = TextInput::default();
+        let text = "1\n2\n3\n4\n";
+        for (now, is_same) in [
+            (text, true),
+            ("", false),
+            ("1\n2\n", false),
+            ("1\n2\n\n\n\n", false),
+        ] {
+            fs::write(&path, text).unwrap();
+            let table = Table::of_file(&runtime, &path, &format).unwrap();
+            fs::write(&path, now).unwrap();
+            let mut elements = [0.0; 4];
+            let filled = table.fill((&runtime, &path), &format, 0..4, &mut elements);
+            match is_same {
+                true => assert_eq!((filled, elements), (Ok(()), [1.0, 2.0, 3.0, 4.0])),
+                false => {
+                    let error = filled.unwrap_err().to_string();
+                    assert!(error.contains("one that is changed"), "{now:?}: {error}");
+                }
+            }
+        }
+    }
 }

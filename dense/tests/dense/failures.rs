@@ -81,6 +81,38 @@ fn sums_of_more_elements_than_fit_in_memory() {
     }
 }
 
+/// Where partial results are refused, what is fused with the sum and does not need it is there, as
+/// without fusion.
+#[test]
+fn sums_that_are_refused_beside_other_results() {
+    const N: usize = 1 << 20;
+    // A partial result for each 16 elements, of 24 bytes: more than is kept uncounted.
+    const PARTIALS: usize = N / 16 * 24;
+    for fusion in [true, false] {
+        let config = Config {
+            memory_limit: 2 * N * size_of::<f64>() + PARTIALS / 2,
+            tile_len: 16,
+            fusion,
+            ..Config::default()
+        };
+        let outcomes = run_ranks(1, &config, |runtime| {
+            let x = Vector::<f64>::arange(N);
+            let mut y = &x * 2.0;
+            let sum = y.sum();
+            y.assign_slice([0..2], 1.0);
+            runtime.flush();
+            let error = sum.get().unwrap_err().to_string();
+            assert!(error.contains("bytes of memory"), "{error}");
+            y.to_vec()
+        });
+        let y = outcomes.unwrap().remove(0).unwrap();
+        assert_eq!(
+            (y[0], y[1], y[2], y[N - 1]),
+            (1.0, 1.0, 4.0, 2.0 * (N - 1) as f64)
+        );
+    }
+}
+
 /// The same where one rank alone fails, and the others know of nothing: what the ranks reduce
 /// together fails on all of them or on none.
 #[test]

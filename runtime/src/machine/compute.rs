@@ -115,8 +115,8 @@ impl Running<'_, '_> {
             {
                 return outcome;
             }
-            let (task, pool) = (self.task, self.context.pool);
-            has_room = self.frame.make_partials(task, pool);
+            // Made already, unless a device was to have its own.
+            has_room = self.frame.make_partials(self.task, self.context);
             match has_room {
                 Ok(()) => self.bind(inputs, &ghosts),
                 Err(_) => program = None,

@@ -4,8 +4,8 @@
     reason = "the frame keeps the addresses of a launch between runs"
 )]
 
-use super::Inputs;
 use super::failures::Failure;
+use super::{Context, Inputs};
 use crate::analysis::schedule::{FusedTask, Schedule};
 use crate::analysis::versions::Versions;
 use crate::analysis::window::Window;
@@ -18,14 +18,13 @@ use crate::images::residency::Residency;
 use crate::memory::bytes;
 use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
-use crate::memory::pool::{Pool, Reserved};
+use crate::memory::pool::Reserved;
 use crate::shape::Shape;
 use crate::stores::store::{Contents, Held, Marred};
 use sparsefuse_kernels::Workers;
 use sparsefuse_kernels::reduce::{Forest, Partial};
 use sparsefuse_kernels::{Operand, Value};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// See the module's text; kept between windows for the memory of its lists.
 #[derive(Debug, Default)]
@@ -348,11 +347,11 @@ impl Frame {
         moved.expect("elements are moved without fail");
     }
 
-    /// Makes room for the partial results of a task.
+    /// Makes room for the partial results of a task, which a plan only counts.
     pub(super) fn make_partials(
         &mut self,
         task: &FusedTask,
-        pool: &Arc<Pool>,
+        context: &Context<'_>,
     ) -> Result<(), Error> {
         let wanted = task.n_partials();
         let Some(more) = wanted
@@ -362,7 +361,11 @@ impl Frame {
             return Ok(());
         };
         let bytes = task.partial_bytes();
-        self.counted = (bytes > 0).then(|| pool.reserve(bytes)).transpose()?;
+        let counted = (bytes > 0).then(|| context.pool.reserve(bytes));
+        self.counted = counted.transpose()?;
+        if !context.machine.computes() {
+            return Ok(());
+        }
         let reserved = self.partials.try_reserve_exact(more);
         reserved.map_err(|_| ErrorKind::Refused { wanted: bytes })?;
         let unwritten = Partial {

@@ -323,6 +323,7 @@ impl<'c> Running<'_, 'c> {
                 .and_then(|()| self.allocate())
                 .and_then(|()| self.check_entries(inputs)),
         };
+        let prepared = prepared.and_then(|()| self.make_partials());
         if prepared.is_err() {
             for output in &self.task.outputs {
                 self.frame.instances[output.slot as usize] = None;

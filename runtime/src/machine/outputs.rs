@@ -70,6 +70,20 @@ impl Running<'_, '_> {
         Ok(Counted::new(instance))
     }
 
+    /// Memory for the partial results of the tiles. If there is none, the reduction with the most of
+    /// them is to blame. A device has its own.
+    pub(super) fn make_partials(&mut self) -> Result<(), Failure> {
+        let reductions = self.task.reductions.iter();
+        let Some(largest) = reductions.max_by_key(|reduction| reduction.n_tiles) else {
+            return Ok(());
+        };
+        if self.context.pool.device().is_some() {
+            return Ok(());
+        }
+        let made = self.frame.make_partials(self.task, self.context);
+        made.map_err(|cause| Failure::written(largest.slot, cause))
+    }
+
     /// Makes sure that there is room for rows around those of a slot: once, since stores that are
     /// made later have it from the beginning.
     pub(super) fn make_room(&mut self, slot: u32, room: [usize; 2]) -> Result<(), Error> {

@@ -15,7 +15,7 @@ use crate::local::parallel::{self, Threads};
 use crate::local::rows::Rows;
 use sparsefuse_dense::{Scalar, Vector};
 use sparsefuse_kernels::{Element, Field, Numeric};
-use sparsefuse_runtime::{Error, Shape, try_collect};
+use sparsefuse_runtime::{Error, Partition, Shape, try_collect};
 use std::iter::repeat_n;
 use std::ops::Range;
 
@@ -193,7 +193,16 @@ impl<T: Numeric> Csr<T> {
     #[doc(alias = "getnnz")]
     pub fn nnz_per_column(&self) -> Result<Vector<u64>, Error> {
         eager("nnz_per_column", &[self], || {
-            self.counts_in_columns(|_| true)
+            let own = self.own_structure()?;
+            if own.partition == Partition::Replicated {
+                return self.times_in(own.crd.iter());
+            }
+            // Whatever the values are, and whether they could be computed.
+            let ones = self
+                .runtime()
+                .enter(|| Vector::<i32>::try_ones([self.nnz()]));
+            let ones = self.with_values_of(ones?);
+            ones.transpose()?.counts_in_rows(|_| true)
         })
     }
 
@@ -206,18 +215,27 @@ impl<T: Numeric> Csr<T> {
         if !own.is_replicated() {
             return self.transpose()?.counts_in_rows(is_counted);
         }
-        let (rows, runtime) = (own.as_rows(), self.runtime());
+        let rows = own.as_rows();
+        let entries = rows.crd.iter().zip(rows.vals);
+        self.times_in(
+            entries
+                .filter(|(_, value)| is_counted(value))
+                .map(|(column, _)| column),
+        )
+    }
+
+    /// How often each column occurs in a list of all ranks.
+    fn times_in<'c, U: Numeric>(
+        &self,
+        list: impl Iterator<Item = &'c u32>,
+    ) -> Result<Vector<U>, Error> {
+        let runtime = self.runtime();
         let shape = Shape::new(&[self.n_cols()]);
         let (partition, columns) = runtime.default_rows(shape);
         let first = columns.start as u32;
         let store = runtime.store_by_filling(shape, partition, |counts: &mut [U]| {
             counts.fill(U::ZERO);
-            for (column, _) in rows
-                .crd
-                .iter()
-                .zip(rows.vals)
-                .filter(|(_, x)| is_counted(x))
-            {
+            for column in list {
                 // Where ranks have some columns each, there are others.
                 if let Some(count) = counts.get_mut(column.wrapping_sub(first) as usize) {
                     *count = count.plus(U::ONE);

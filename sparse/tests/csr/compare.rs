@@ -135,4 +135,6 @@ fn refusals() {
     let c = Csr::new(1, 1, vec![0, 1], vec![0], vec![1.0]).unwrap();
     let c = c.with_values(failed).unwrap();
     assert!(c.equals(&c).is_err() && c.max().get().is_err() && c.try_max_axis(0).is_err());
+    // What asks for the structure alone needs none.
+    assert_eq!(c.nnz_per_column().unwrap().to_vec().unwrap(), [1]);
 }

@@ -222,6 +222,7 @@ impl Runtime {
     /// assert_eq!(runtime.companion(String::new), None);
     /// # Ok::<(), sparsefuse_runtime::Error>(())
     /// ```
+    #[doc(hidden)]
     pub fn companion<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Option<&T> {
         let companion = self.shared.companion.get_or_init(|| Box::new(make()));
         companion.downcast_ref()
