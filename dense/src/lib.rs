@@ -43,6 +43,10 @@
 //! - Operators take arrays, scalars (owned or borrowed) and plain numbers on the right, and numbers
 //!   on the left; a number is a parameter of the task, never a task. Arrays broadcast by NumPy's
 //!   rules among arrays of the same number of dimensions.
+//! - A generic number `t: T` stands on the right only, as Rust has it: `x * t`. On the left it is
+//!   made a scalar, `Scalar::new(t) * x`, or `Scalar::new(t).try_div(x)` where errors are returned.
+//! - The method of `+` is [`Array::try_add`], that of `+=` [`Array::try_add_assign`], that of `-x`
+//!   [`Array::try_neg`], and so on for the others.
 //! - Arrays are values: `x += y` and [`Array::assign_slice`] change one handle and no other.
 //! - Operators, methods and constructors panic with the message of an [`Error`]; the `try_` method
 //!   of the same name returns it: `add: expected a shape of (3), found (4)`. Shapes do not fit,
