@@ -91,6 +91,7 @@ mod columns;
 mod combinations;
 mod contract;
 mod convolve;
+mod convolve_matrices;
 mod cross;
 mod diagonals;
 mod factors;
@@ -124,6 +125,7 @@ mod take;
 
 mod accumulated;
 mod along_axis;
+mod choose;
 mod chosen;
 mod chosen_quantiles;
 mod distinct;
