@@ -149,6 +149,8 @@ fn indexing(table: &mut Table, inputs: &Inputs) -> Outcome {
     let Inputs {
         x,
         y,
+        p,
+        k,
         v,
         a,
         c,
@@ -177,6 +179,7 @@ fn indexing(table: &mut Table, inputs: &Inputs) -> Outcome {
         "x[i]" => x.take(i);
         "a[i[:10], j[:10]]" => a.take_points(ij);
         "np.take(a, j, axis=1)" => a.take_axis(1, j);
+        "np.choose(k % 3, (x, y, p))" => (k % 3).choose(&[x, y, p]);
         "x[mask]" => x.compress(mask)?;
         "a[a > 0]" => a.compress(&a.greater(0.0))?;
         "np.compress(v > 0, a, axis=1)" => a.compress_axis(1, &v.greater(0.0))?;
@@ -190,6 +193,7 @@ fn indexing(table: &mut Table, inputs: &Inputs) -> Outcome {
         "(lambda r: (r.__setitem__(mask, y[:mask.sum()]), r)[1])(x.copy())" => changed(&|x| x.put_where(mask, y.slice(..n_true)));
         "(lambda r: (r.__setitem__(i, y[:20]), r)[1])(x.copy())" => changed(&|x| x.put(i, y.slice(..20)));
         "(lambda r: (np.add.at(r, i, 1.0), r)[1])(x.copy())" => changed(&|x| x.add_at(i, 1.0));
+        "(lambda r: (np.maximum.at(r, i, y[:20]), r)[1])(x.copy())" => changed(&|x| x.maximum_at(i, y.slice(..20)));
         "np.ravel_multi_index((i[:10], j[:10]), (11, 7))" => Vector::ravel_multi_index([11, 7], ij);
         "np.take_along_axis(a, np.argsort(e, 0), 0)" => a.take_along_axis(0, &e.argsort_axis(0));
         "(lambda r: (np.put_along_axis(r, a.argmax(1)[:, None], 0.0, 1), r)[1])(a.copy())" => { let mut r = a.clone(); r.put_along_axis(1, &a.argmax_axis(1).insert_axis(1), 0.0); r };
@@ -544,7 +548,14 @@ fn transforms(table: &mut Table, inputs: &Inputs) -> Outcome {
 
 fn shapes(table: &mut Table, inputs: &Inputs) -> Outcome {
     let Inputs {
-        x, a, b, c, e, v, ..
+        x,
+        k,
+        a,
+        b,
+        c,
+        e,
+        v,
+        ..
     } = inputs;
     rows! { table "shapes":
         "x.reshape(30, 50)" => x.reshape([30, 50]);
@@ -561,6 +572,7 @@ fn shapes(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.split(x, [3, 10])[1]" => x.split(0, &[3, 10])[1];
         "np.tile(b, (2, 3))" => b.tile([2, 3]);
         "np.repeat(b, 3, axis=1)" => b.repeat(1, 3);
+        "np.repeat(b, k[:9] % 4, axis=1)" => b.repeat_counts(1, &(k.slice(..9) % 4))?;
         "np.flip(c, 1)" => c.flip(1);
         "np.rot90(c, 3, (0, 2))" => c.rot90(3, [0, 2]);
         "np.roll(x, 7)" => x.roll(0, 7);

@@ -180,7 +180,7 @@ impl<I: Index, const E: usize> Array<I, E> {
 
 /// The flat indices of what the lines of `indices` along an axis name in an array of a shape, which
 /// is that of `indices` apart from the axis.
-fn along<I: Index, const D: usize>(
+pub(crate) fn along<I: Index, const D: usize>(
     op: &'static str,
     shape: [usize; D],
     axis: usize,

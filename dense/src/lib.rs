@@ -95,6 +95,7 @@ mod columns;
 mod combinations;
 mod contract;
 mod convolve;
+mod convolve_matrices;
 mod cross;
 mod diagonals;
 mod factors;
@@ -128,6 +129,7 @@ mod take;
 
 mod accumulated;
 mod along_axis;
+mod choose;
 mod chosen;
 mod chosen_quantiles;
 mod distinct;

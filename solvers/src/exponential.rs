@@ -1,10 +1,10 @@
-//! The exponential of a matrix times a vector.
+//! The exponential of a matrix times a vector, or a matrix, for one time or several.
 
 use crate::operator::{check_finite, check_rhs, check_square};
 use num_complex::Complex;
-use sparsefuse_dense::{Scalar, Vector};
+use sparsefuse_dense::{Array, Scalar};
 use sparsefuse_kernels::{DType, Field, Real};
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, reserve};
 use sparsefuse_sparse::Csr;
 
 const OP: &str = "expm_multiply";
@@ -25,16 +25,17 @@ const DEGREES: [(u32, f64); 11] = [
     (55, 9.9),
 ];
 
-/// exp(t A) b, without forming the exponential: SciPy's `expm_multiply`. The state after the time
-/// `t` of what obeys y' = A y, from `b` on.
+/// exp(t A) b of a vector or of the columns of a matrix, without forming the exponential: SciPy's
+/// `expm_multiply`. The state after the time `t` of what obeys y' = A y, from `b` on;
+/// [`expm_multiply_at`] has several times.
 ///
 /// By the method of A. H. Al-Mohy and N. J. Higham, *Computing the Action of the Matrix
 /// Exponential, with an Application to Exponential Integrators* (2011), without their estimates of
 /// the norms of powers: Taylor polynomials of exp(t (A - mu I) / s), where mu is the mean of the
-/// diagonal, applied `s` times and ended where a term no longer counts.
+/// diagonal, applied `s` times and ended where a term no longer counts, of all columns together.
 ///
 /// Takes about 6 products with the matrix for each unit of `t` times the 1-norm of A - mu I, at
-/// least some ten, and holds five vectors and a matrix.
+/// least some ten, and holds five arrays like `b` and a matrix.
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
@@ -54,41 +55,123 @@ const DEGREES: [(u32, f64); 11] = [
 ///
 /// # Errors
 ///
-/// If the matrix is not square, `b` has another length, an entry of either is infinite or not a
-/// number, `t` is not a finite number, or so large that it would take more than 2^31 steps.
-pub fn expm_multiply<T: Field>(a: &Csr<T>, b: &Vector<T>, t: f64) -> Result<Vector<T>, Error> {
+/// If the matrix is not square, `b` has another number of rows or is an array of neither one
+/// dimension nor two, an entry of either is infinite or not a number, `t` is not a finite number,
+/// or so large that it would take more than 2^31 steps.
+pub fn expm_multiply<T: Field, const D: usize>(
+    a: &Csr<T>,
+    b: &Array<T, D>,
+    t: f64,
+) -> Result<Array<T, D>, Error> {
     a.runtime().enter(|| {
-        check_square(OP, a)?;
-        check_finite(OP, a)?;
+        check(a, b, &[t])?;
+        Generator::new(a)?.advanced(b, t)
+    })
+}
+
+/// exp(t A) b for several times `t`, one after the other: SciPy's `expm_multiply` of a time span.
+/// Each result is advanced from the one before, as [`expm_multiply`] does, or from `b` where the
+/// time before is farther from 0 or on its other side; so ascending times take together as many
+/// products as the last one, and at least some ten each.
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+/// use sparsefuse_solvers::expm_multiply_at;
+/// use sparsefuse_sparse::Csr;
+///
+/// let halving = Csr::<f64>::identity(3)? * -2f64.ln();
+/// let states = expm_multiply_at(&halving, &Vector::ones([3]), &[0.0, 1.0, 2.0])?;
+/// let sums = states.iter().map(|state| Ok(state.sum().get()?));
+/// let sums = sums.collect::<Result<Vec<f64>, sparsefuse_runtime::Error>>()?;
+/// assert!(sums.iter().zip([3.0, 1.5, 0.75]).all(|(sum, known)| (sum - known).abs() < 1e-14));
+/// let together = Vector::stack(0, &states.iter().collect::<Vec<_>>());
+/// assert_eq!(together.shape(), [3, 3]);
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`expm_multiply`].
+pub fn expm_multiply_at<T: Field, const D: usize>(
+    a: &Csr<T>,
+    b: &Array<T, D>,
+    times: &[f64],
+) -> Result<Vec<Array<T, D>>, Error> {
+    a.runtime().enter(|| {
+        check(a, b, times)?;
+        let generator = Generator::new(a)?;
+        let (mut y, mut before) = (b.clone(), 0.0);
+        let mut states = reserve(times.len())?;
+        for &t in times {
+            if t.abs() < f64::abs(before) || t * before < 0.0 {
+                (y, before) = (b.clone(), 0.0);
+            }
+            y = generator.advanced(&y, t - before)?;
+            before = t;
+            states.push(y.clone());
+        }
+        Ok(states)
+    })
+}
+
+fn check<T: Field, const D: usize>(
+    a: &Csr<T>,
+    b: &Array<T, D>,
+    times: &[f64],
+) -> Result<(), Error> {
+    check_square(OP, a)?;
+    check_finite(OP, a)?;
+    if let Some(t) = times.iter().find(|t| !t.is_finite()) {
+        return Err(Error::argument(OP, "a finite time", t.to_string()));
+    }
+    if !matches!(D, 1 | 2) {
+        let found = format!("{D} dimensions");
+        return Err(Error::argument(OP, "a vector or a matrix", found));
+    }
+    let mut expected = b.shape();
+    expected[0] = a.n_rows();
+    Error::check_shape(OP, &expected, &b.shape())?;
+    check_rhs(OP, b)
+}
+
+/// A matrix of which exponentials are applied: A = mean I + a.
+struct Generator<T: Field> {
+    mean: Complex<f64>,
+    a: Csr<T>,
+    norm: f64,
+}
+
+impl<T: Field> Generator<T> {
+    fn new(a: &Csr<T>) -> Result<Self, Error> {
         let n = a.n_rows();
-        if !t.is_finite() {
-            return Err(Error::argument(OP, "a finite time", t.to_string()));
-        }
-        Error::check_shape(OP, &[n], &b.shape())?;
-        check_rhs(OP, b)?;
-        if n == 0 {
-            return Ok(b.clone());
-        }
         let (re, im) = a.diagonal()?.sum().get()?.parts();
-        let mean = Complex::new(re, im) / n as f64;
+        let mean = Complex::new(re, im) / n.max(1) as f64;
         // What is subtracted is a number of the type.
         let (re, im) = T::from_parts(mean.re, mean.im).parts();
         let mean = Complex::new(re, im);
         let identity = Csr::identity(n)?;
         let a = a.linear_combination(T::ONE, &identity, T::from_parts(-mean.re, -mean.im))?;
-        let norm = t.abs() * a.norm1().get()?.to_f64();
-        let (degree, steps) = degree_and_steps(norm)?;
+        let norm = a.norm1().get()?.to_f64();
+        Ok(Self { mean, a, norm })
+    }
+
+    /// exp(t A) y.
+    fn advanced<const D: usize>(&self, y: &Array<T, D>, t: f64) -> Result<Array<T, D>, Error> {
+        if y.is_empty() {
+            return Ok(y.clone());
+        }
+        let (degree, steps) = degree_and_steps(t.abs() * self.norm)?;
         let step = t / f64::from(steps);
-        let (growth, times) = growth::<T>(mean * step)?;
-        let mut y = b.clone();
+        let (growth, times) = growth::<T>(self.mean * step)?;
+        let mut y = y.clone();
         for _ in 0..steps {
-            y = taylor(&a, &y, step, degree)?;
+            y = taylor(&self.a, &y, step, degree)?;
             for _ in 0..times {
                 y *= growth;
             }
         }
         Ok(y)
-    })
+    }
 }
 
 /// What a vector is multiplied by, and how often, so that this is exp(x) times it: the factor is in
@@ -107,13 +190,18 @@ fn growth<T: Field>(x: Complex<f64>) -> Result<(T, u32), Error> {
 }
 
 /// The sum of the first terms of exp(step A) y.
-fn taylor<T: Field>(a: &Csr<T>, y: &Vector<T>, step: f64, degree: u32) -> Result<Vector<T>, Error> {
+fn taylor<T: Field, const D: usize>(
+    a: &Csr<T>,
+    y: &Array<T, D>,
+    step: f64,
+    degree: u32,
+) -> Result<Array<T, D>, Error> {
     let tolerance = T::Real::EPSILON.to_f64() / 2.0;
     let mut sum = y.clone();
     let mut term = y.clone();
     let mut before = f64::INFINITY;
     for j in 1..=degree {
-        term = a.try_matvec(&term)? * T::from_f64(step / f64::from(j));
+        term = product(a, &term)? * T::from_f64(step / f64::from(j));
         sum = &sum + &term;
         let (of_term, of_sum) = (term.norm_inf(), sum.norm_inf());
         let (last, of_sum) = (of_term.get()?.to_f64(), of_sum.get()?.to_f64());
@@ -123,6 +211,17 @@ fn taylor<T: Field>(a: &Csr<T>, y: &Vector<T>, step: f64, degree: u32) -> Result
         before = last;
     }
     Ok(sum)
+}
+
+/// The product with a vector or a matrix.
+fn product<T: Field, const D: usize>(a: &Csr<T>, x: &Array<T, D>) -> Result<Array<T, D>, Error> {
+    match x.shape()[..] {
+        [n] => a.try_matvec(&x.try_reshape([n])?)?.try_reshape(x.shape()),
+        [m, n] => a
+            .try_matmul(&x.try_reshape([m, n])?)?
+            .try_reshape(x.shape()),
+        _ => unreachable!("other numbers of dimensions are refused before"),
+    }
 }
 
 /// The degree of the polynomial and the number of steps that take the fewest products, for a matrix

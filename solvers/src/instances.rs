@@ -70,7 +70,7 @@ fn of<T: Field>() -> Vec<*const ()> {
         eigsh_with_inverse::<T> as *const (),
         lobpcg::<T> as *const (),
         svds::<T> as *const (),
-        expm_multiply::<T> as *const (),
+        expm_multiply::<T, 1> as *const (),
     ]
 }
 

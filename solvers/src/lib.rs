@@ -9,6 +9,7 @@
 mod local;
 
 mod checkpoint;
+mod composed;
 #[cfg(all(shared_instances, debug_assertions))]
 mod instances;
 mod matrix_free;
@@ -22,6 +23,8 @@ mod with_nullspace;
 mod krylov;
 
 mod exponential;
+mod matrix_exponential;
+mod norm_estimate;
 
 pub mod eigen;
 pub mod multigrid;
@@ -29,7 +32,8 @@ pub mod ode;
 pub mod preconditioners;
 
 pub use checkpoint::Checkpoint;
-pub use exponential::expm_multiply;
+pub use composed::Operator;
+pub use exponential::{expm_multiply, expm_multiply_at};
 #[cfg(all(shared_instances, debug_assertions))]
 pub use instances::instances;
 pub use krylov::{
@@ -38,7 +42,9 @@ pub use krylov::{
     pipelined_cg, pipelined_cg_with, richardson, richardson_with, single_reduction_cg,
     single_reduction_cg_with, tfqmr, tfqmr_with,
 };
+pub use matrix_exponential::expm;
 pub use matrix_free::{MatrixFree, MatrixFreeWithAdjoint};
+pub use norm_estimate::norm1_estimate;
 pub use nullspace::Nullspace;
 pub use operator::LinearOperator;
 pub use preconditioners::{Jacobi, Preconditioner};

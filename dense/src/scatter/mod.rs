@@ -11,6 +11,7 @@
 //! the ranks that have their elements; and where only the items are cut, the array goes from rank
 //! to rank, each of which serves its own.
 
+mod extremes;
 mod task;
 
 use crate::array::{Array, Vector};

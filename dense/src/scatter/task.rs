@@ -36,6 +36,38 @@ impl<T: Numeric> Rule<T> for Plus {
     }
 }
 
+pub(super) struct Largest;
+impl<T: Numeric + PartialOrd> Rule<T> for Largest {
+    const IS_SUM: bool = false;
+    #[inline(always)]
+    fn combine(old: T, new: T) -> T {
+        // One that is not a number stays.
+        if old >= new || !is_number(old) {
+            old
+        } else {
+            new
+        }
+    }
+}
+
+pub(super) struct Smallest;
+impl<T: Numeric + PartialOrd> Rule<T> for Smallest {
+    const IS_SUM: bool = false;
+    #[inline(always)]
+    fn combine(old: T, new: T) -> T {
+        if old <= new || !is_number(old) {
+            old
+        } else {
+            new
+        }
+    }
+}
+
+#[inline(always)]
+fn is_number<T: PartialOrd>(x: T) -> bool {
+    x.partial_cmp(&x).is_some()
+}
+
 /// The function of a rule.
 pub(super) trait Combine<T>: Fn(T, T) -> T + Copy + Sync {}
 impl<T, F: Fn(T, T) -> T + Copy + Sync> Combine<T> for F {}

@@ -52,6 +52,120 @@ fn convolutions<T: Numeric>(n: usize, m: usize) {
     });
 }
 
+/// Matrices against a plain loop.
+fn convolutions_of_matrices<T: Numeric>([m, n]: [usize; 2], [k, l]: [usize; 2]) {
+    let x = |i: usize, j: usize| element::<T>(i * n + j);
+    let weight = |i: usize, j: usize| element::<T>(7 * (i * l + j) + 1);
+    let all = |i: usize, j: usize| {
+        let mut places: Vec<_> = (0..k).flat_map(|p| (0..l).map(move |q| (p, q))).collect();
+        // In the order of the elements of the smaller one.
+        if m * n < k * l {
+            places.reverse();
+        }
+        let meets = |&(p, q): &(usize, usize)| (p..p + m).contains(&i) && (q..q + n).contains(&j);
+        places
+            .into_iter()
+            .filter(meets)
+            .fold(T::ZERO, |sum, (p, q)| {
+                sum.plus(x(i - p, j - q).times(weight(p, q)))
+            })
+    };
+    let part = |[first_row, first_column]: [usize; 2], [rows, columns]: [usize; 2]| {
+        let row = move |i: usize| (0..columns).map(move |j| (first_row + i, first_column + j));
+        let places = (0..rows).flat_map(row);
+        places.map(|(i, j)| all(i, j)).collect::<Vec<T>>()
+    };
+    everywhere(|| {
+        let image = Array::from_fn([m, n], |[i, j]| x(i, j));
+        let filter = Array::from_fn([k, l], |[i, j]| weight(i, j));
+        let full = image.convolve2d(&filter, Overlap::Full);
+        assert_eq!(full.to_vec()?, part([0, 0], [m + k - 1, n + l - 1]));
+        let same = image.convolve2d(&filter, Overlap::Same);
+        assert_eq!(same.to_vec()?, part([(k - 1) / 2, (l - 1) / 2], [m, n]));
+        if (m >= k && n >= l) || (m <= k && n <= l) {
+            let valid = image.convolve2d(&filter, Overlap::Valid);
+            let first = [m.min(k) - 1, n.min(l) - 1];
+            let expected = part(first, [m.abs_diff(k) + 1, n.abs_diff(l) + 1]);
+            assert_eq!(valid.to_vec()?, expected);
+        } else {
+            assert!(image.try_convolve2d(&filter, Overlap::Valid).is_err());
+        }
+        let turned = filter.conj().flip(0).flip(1);
+        let correlated = image.correlate2d(&turned, Overlap::Full);
+        assert_eq!(correlated.bits()?, full.bits()?);
+        // A view of a transpose.
+        let crossed = image.t().convolve2d(&filter.t(), Overlap::Full);
+        assert_eq!(crossed.shape(), [n + l - 1, m + k - 1]);
+        full.bits()
+    });
+}
+
+/// What SciPy 1.17 gives.
+#[test]
+fn convolutions_of_matrices_are_those_of_scipy() -> Result<(), Error> {
+    let a = Array::from_shape_vec([3, 4], vec![0, 1, 4, 9, 5, 3, 3, 5, 9, 4, 1, 0])?;
+    let w = Array::from_shape_vec([3, 2], vec![1, -2, 3, 4, 0, 5])?;
+    let full = [
+        [0, 1, 2, 1, -18],
+        [5, -4, 13, 42, 26],
+        [24, 15, 19, 45, 65],
+        [27, 73, 34, 19, 25],
+        [0, 45, 20, 5, 0],
+    ];
+    let full = full.concat();
+    assert_eq!(a.convolve2d(&w, Overlap::Full).to_vec()?, full);
+    let same = [5, -4, 13, 42, 24, 15, 19, 45, 27, 73, 34, 19];
+    assert_eq!(a.convolve2d(&w, Overlap::Same).to_vec()?, same);
+    assert_eq!(a.convolve2d(&w, Overlap::Valid).to_vec()?, [15, 19, 45]);
+    let same = [19, 34, 73, 27, 45, 19, 15, 24, 42, 13, -4, 5];
+    assert_eq!(a.correlate2d(&w, Overlap::Same).to_vec()?, same);
+    assert_eq!(a.correlate2d(&w, Overlap::Valid).to_vec()?, [45, 19, 15]);
+    let turned = full.into_iter().rev().collect::<Vec<_>>();
+    assert_eq!(a.correlate2d(&w, Overlap::Full).to_vec()?, turned);
+    // The other one is larger.
+    let same = w.convolve2d(&a, Overlap::Same);
+    assert_eq!(same.to_vec()?, [-4, 13, 15, 19, 73, 34]);
+    let column = w.slice((.., ..1)).convolve2d(&a, Overlap::Valid);
+    assert_eq!(column.to_vec()?, [24, 13, 10, 15]);
+    let rows = w.slice((..2, ..)).correlate2d(&a, Overlap::Valid);
+    assert_eq!(rows.to_vec()?, [-4, 13, 42, 15, 14, 25]);
+    let number = |re: i32, im: i32| Complex::new(f64::from(re), f64::from(im));
+    let numbers = vec![number(1, 0), number(0, 2), number(3, -1), number(4, 0)];
+    let b = Array::from_shape_vec([2, 2], numbers)?;
+    let found = a.cast::<Complex<f64>>().correlate2d(&b, Overlap::Valid);
+    let known = [(27, 3), (22, -5), (33, -15), (48, 3), (19, -2), (6, -9)];
+    assert_eq!(found.to_vec()?, known.map(|(re, im)| number(re, im)));
+    // An infinite weight meets the zeros around too.
+    let weights = Array::from_shape_vec([1, 2], vec![1.0, f64::INFINITY])?;
+    let row = Array::from_shape_vec([1, 3], vec![1.0, 2.0, 3.0])?;
+    let found = row.convolve2d(&weights, Overlap::Full).to_vec()?;
+    assert!(found[0].is_nan() && found[1..].iter().all(|&x| x == f64::INFINITY));
+    Ok(())
+}
+
+#[test]
+fn convolutions_of_matrices_are_sums_of_products() {
+    for (shape, of_filter) in [
+        ([9, 11], [3, 3]),
+        ([5, 4], [2, 5]),
+        ([1, 1], [1, 1]),
+        ([1, 6], [4, 2]),
+        ([3, 2], [7, 6]),
+    ] {
+        convolutions_of_matrices::<f64>(shape, of_filter);
+        convolutions_of_matrices::<i32>(shape, of_filter);
+        convolutions_of_matrices::<Complex<f32>>(shape, of_filter);
+    }
+    let none = Array::<f64, 2>::zeros([0, 3]);
+    for overlap in OVERLAPS {
+        assert!(none.try_convolve2d(&Array::ones([1, 1]), overlap).is_err());
+        assert!(Array::ones([1, 1]).try_correlate2d(&none, overlap).is_err());
+    }
+    let crossing =
+        Array::<f64, 2>::ones([2, 9]).try_correlate2d(&Array::ones([3, 2]), Overlap::Valid);
+    assert!(crossing.is_err_and(|error| error.to_string().starts_with("correlate2d: ")));
+}
+
 #[test]
 fn convolutions_are_sums_of_products_in_order() {
     for (n, m) in [

@@ -212,6 +212,62 @@ fn weights_are_added_in_double_precision() {
     });
 }
 
+/// NumPy's `maximum.at` and `minimum.at`: a NaN stays, or takes the place of a number.
+#[test]
+fn extremes_are_scattered_as_by_a_loop() {
+    for (n, len) in [(50, 130), (3, 80), (1, 9), (40, 0)] {
+        let at = some_indices(len, n);
+        let mut values = vector(len + 7).split_off(7);
+        values
+            .iter_mut()
+            .step_by(17)
+            .for_each(|value| *value = f64::NAN);
+        let (mut larger, mut smaller) = (vector(n), vector(n));
+        for (&index, &value) in at.iter().zip(&values) {
+            let (more, less) = (&mut larger[place(index, n)], &mut smaller[place(index, n)]);
+            let is_nan = |x: f64| x.is_nan() || value.is_nan();
+            *more = if is_nan(*more) {
+                f64::NAN
+            } else {
+                more.max(value)
+            };
+            *less = if is_nan(*less) {
+                f64::NAN
+            } else {
+                less.min(value)
+            };
+        }
+        let found = everywhere(|| {
+            let mut found = Vec::new();
+            for at in [Vector::from_slice(&at), cut_elsewhere(&at)?] {
+                let values = cut_elsewhere(&values)?;
+                let (mut more, mut less) =
+                    (cut_elsewhere(&vector(n))?, Vector::from_vec(vector(n)));
+                more.maximum_at(&at, &values);
+                less.minimum_at(&at, &values);
+                found.push([more.bits()?, less.bits()?]);
+            }
+            assert_eq!(found[0], found[1], "{n} {len}");
+            Ok(found.swap_remove(0))
+        });
+        assert_eq!(
+            found,
+            [larger, smaller].map(|array| bits(&array)),
+            "{len} to {n}"
+        );
+    }
+    let mut whole = Array::<u32, 2>::full([2, 2], 7);
+    let at = Vector::from_vec(vec![0, 1, 3]);
+    whole.maximum_at(&at, &Vector::from_vec(vec![9u32, 6, 8]));
+    whole.minimum_at(&at, 8u32);
+    assert_eq!(whole.to_vec().unwrap(), [8, 7, 7, 8]);
+    assert!(
+        whole
+            .try_minimum_at(&at, &Vector::from_vec(vec![1u32, 2]))
+            .is_err()
+    );
+}
+
 /// Many items into few elements, which all ranks hold, and few into many.
 #[test]
 fn bins() {

@@ -5,6 +5,7 @@ mod along_axis;
 mod axes;
 mod bands;
 mod calculus;
+mod choose;
 mod coefficients;
 mod elementwise;
 mod errors;

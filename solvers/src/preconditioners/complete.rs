@@ -5,7 +5,9 @@
 //! depend on their number; on the instruction set of the machine they do. Rows are given to faer as
 //! columns, so what it factors is the transpose.
 
-use super::system::{Factorisation, System, singular};
+mod lower;
+
+use super::system::{Factorisation, Lower, System, singular};
 use crate::powers::{exponent, times_power_of};
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::linalg::solvers::LltError;
@@ -98,6 +100,15 @@ impl<T: Field> Complete<T> {
                 let x = complex_solve(factors, complex(b)?, system)?;
                 try_collect(x.into_iter().map(|x| T::from_parts(x.re, x.im)))
             }
+        }
+    }
+
+    /// The factor of a Cholesky factorisation; none of L U.
+    pub(super) fn lower(&self) -> Result<Option<Lower<T>>, Error> {
+        match &self.factors {
+            Precision::Real(factors) => factors.lower(T::from_f64),
+            // What is factored is the transpose, which is the conjugate.
+            Precision::Complex(factors) => factors.lower(|x| T::from_parts(x.re, -x.im)),
         }
     }
 }

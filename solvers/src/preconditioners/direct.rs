@@ -187,9 +187,50 @@ impl<T: Field> Direct<T> {
         &self,
         b: &Array<T::Complex, D>,
     ) -> Result<Array<T::Complex, D>, Error> {
-        by_columns((OP, self.layout.n_rows()), b, |b: &Vector<T::Complex>| {
-            self.solve_parts(b)
-        })
+        let n = self.layout.n_rows();
+        by_columns((OP, n, n), b, |b: &Vector<T::Complex>| self.solve_parts(b))
+    }
+
+    /// The factor of a Cholesky factorisation and its order, which name the lower triangular matrix
+    /// L with A = L Lᴴ once the rows and columns of A are taken in that order:
+    /// `a.select_rows(&order)?.select_columns(&order)?`. Every rank has the factor; the copy is
+    /// spread over them as any other matrix.
+    ///
+    /// It gives the logarithm of the determinant, and vectors of normal distribution whose
+    /// covariance is A or its inverse:
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    /// use sparsefuse_solvers::preconditioners::spcholesky;
+    /// use sparsefuse_sparse::{Diagonal, Triangle, TriangularSolve, gallery};
+    ///
+    /// let a = gallery::poisson1d::<f64>(9)?; // of determinant 10
+    /// let (l, order) = spcholesky(&a)?.cholesky_factor()?;
+    /// let log_det = l.diagonal()?.ln().sum().get()? * 2.0;
+    /// assert!((log_det - 10f64.ln()).abs() < 1e-14);
+    ///
+    /// let of_precision_a = TriangularSolve::new(&l.transpose()?, Triangle::Upper, Diagonal::Stored)?
+    ///     .solve(&Vector::random_normal([9], 1))?;
+    /// let places = Vector::from_vec(order.iter().map(|&row| row as i64).collect());
+    /// let mut sample = Vector::zeros([9]);
+    /// sample.put(&places, &of_precision_a);
+    /// # let z = Vector::<f64>::random_normal([9], 1);
+    /// # assert!((sample.dot(&(&a * &sample)).get()? - z.dot(&z).get()?).abs() < 1e-12);
+    /// # Ok::<(), sparsefuse_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the factors are those of [`splu`], which faer keeps to itself, or memory runs out.
+    #[doc(alias = "logdet")]
+    pub fn cholesky_factor(&self) -> Result<(Csr<T>, Vec<usize>), Error> {
+        let (n, runtime) = (self.layout.n_rows(), self.layout.runtime());
+        let Some(lower) = runtime.agree(self.factors.lower())? else {
+            let found = "those of an LU factorisation";
+            return Err(Error::argument(OP, "factors by Cholesky", found));
+        };
+        let l = runtime.enter(|| Csr::new(n, n, lower.pos, lower.crd, lower.vals))?;
+        Ok((l, lower.order))
     }
 
     fn solve_system(&self, b: &Vector<T>, system: System) -> Result<Vector<T>, Error> {

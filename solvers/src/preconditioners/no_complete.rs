@@ -1,6 +1,6 @@
 //! In the place of complete factorisations without the feature `direct`: none can be made.
 
-use super::system::{Factorisation, System};
+use super::system::{Factorisation, Lower, System};
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
 use sparsefuse_sparse::LocalRows;
@@ -27,6 +27,10 @@ impl<T: Field> Complete<T> {
     }
 
     pub(super) fn with_rows(&self, _rows: &LocalRows<T>) -> Result<Self, Error> {
+        match self.none {}
+    }
+
+    pub(super) fn lower(&self) -> Result<Option<Lower<T>>, Error> {
         match self.none {}
     }
 

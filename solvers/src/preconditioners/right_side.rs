@@ -40,8 +40,8 @@ impl<T> sealed::Sealed for Csr<T> {}
 impl<T: Field, const D: usize> RightSide<T> for Array<T, D> {
     type Solution = Self;
 
-    fn solved(&self, of: (&'static str, usize), solve: Solve<'_, T>) -> Result<Self, Error> {
-        by_columns(of, self, solve)
+    fn solved(&self, (op, n): (&'static str, usize), solve: Solve<'_, T>) -> Result<Self, Error> {
+        by_columns((op, n, n), self, solve)
     }
 
     fn check_is_finite(&self, op: &'static str) -> Result<(), Error> {
@@ -70,7 +70,7 @@ impl<T: Field> RightSide<T> for Csr<T> {
         let mut parts = Vec::new();
         for first in (0..columns.len()).step_by(COLUMNS) {
             let part = own.column_range(first..(first + COLUMNS).min(columns.len()))?;
-            let x = by_columns((op, n), &part.to_dense()?, solve)?;
+            let x = by_columns((op, n, n), &part.to_dense()?, solve)?;
             parts.push(Self::from_dense(&x)?);
         }
         let x = Self::hstack(&parts.iter().collect::<Vec<_>>())?;

@@ -1,5 +1,5 @@
-//! Which complete factorisation is made, which system is solved with it, and which matrix is
-//! refused.
+//! Which complete factorisation is made, which system is solved with it, which matrix is refused,
+//! and what is read of the factors.
 
 use sparsefuse_runtime::{Error, ErrorKind};
 
@@ -55,4 +55,12 @@ pub(super) fn singular(found: &str) -> Error {
 pub(crate) fn is_singular(error: &Error) -> bool {
     let is_expected = |expected: &str| expected == NONSINGULAR;
     matches!(error.kind(), ErrorKind::Argument { op: "direct", expected, .. } if is_expected(expected))
+}
+
+/// L of P A Pᵀ = L Lᴴ, row by row without entries that are 0, and the rows of A in the order P.
+pub(super) struct Lower<T> {
+    pub(super) pos: Vec<u64>,
+    pub(super) crd: Vec<u32>,
+    pub(super) vals: Vec<T>,
+    pub(super) order: Vec<usize>,
 }

@@ -1,10 +1,10 @@
 //! Exponentials of matrices times vectors, against eigenvalues and known solutions.
 
 use num_complex::Complex;
-use sparsefuse_dense::Vector;
+use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
-use sparsefuse_solvers::expm_multiply;
+use sparsefuse_solvers::{expm, expm_multiply, expm_multiply_at};
 use sparsefuse_sparse::{Csr, Triplets, gallery};
 use sparsefuse_testing::{bits, everywhere};
 use std::f64::consts::PI;
@@ -168,4 +168,95 @@ fn growth_out_of_range() {
     }
     assert_eq!(made(1e6, 1.0), [f32::INFINITY, 0.0]);
     assert_eq!(made(-1e6, 1e30), [0.0, 0.0]);
+}
+
+/// Columns, several times and the exponential itself, beside that of the dense matrix.
+fn of_type<T: Field>() -> Result<(), Error> {
+    for (n, seed) in [(1, 1), (2, 2), (5, 3), (17, 4), (30, 5)] {
+        let a = gallery::random_array::<T>((n, n), 0.15, seed)?;
+        let a = a.map_values(|x| {
+            let (re, _) = x.parts();
+            T::from_parts(8.0 * re - 3.0, 2.0 * re)
+        })?;
+        let near = |found: &Array<T, 2>, known: &Array<T, 2>| -> Result<bool, Error> {
+            let apart = (found - known).norm2().get()?.to_f64();
+            let most = 1e4 * T::Real::EPSILON.to_f64() * known.norm2().get()?.to_f64();
+            Ok(apart <= most)
+        };
+        let exact = |t: f64| a.scale(T::from_f64(t)).to_dense()?.expm();
+        let found = expm(&a)?;
+        assert!(near(&found.to_dense()?, &exact(1.0)?)?, "{n}");
+        let b = Array::<T, 2>::random_normal([n, 4], seed);
+        let times = [0.0, 0.25, 1.0, 0.5, -0.5, -0.5];
+        for (state, t) in expm_multiply_at(&a, &b, &times)?.iter().zip(times) {
+            assert!(near(state, &(exact(t)?.matmul(&b)))?, "{n} {t}");
+        }
+        let together = expm_multiply(&a, &b, 0.75)?;
+        assert!(near(&together, &(exact(0.75)?.matmul(&b)))?, "{n}");
+        let of_column = expm_multiply(&a, &b.column(1), 0.75)?;
+        assert!(near(
+            &of_column.insert_axis(1),
+            &together.slice((.., 1..2))
+        )?);
+    }
+    Ok(())
+}
+
+#[test]
+fn columns_times_and_exponentials() -> Result<(), Error> {
+    of_type::<f32>()?;
+    of_type::<f64>()?;
+    of_type::<Complex<f64>>()?;
+    let none = Csr::<f64>::zeros(0, 0)?;
+    assert_eq!(expm(&none)?.shape(), (0, 0));
+    assert_eq!(
+        expm_multiply(&none, &Array::<f64, 2>::ones([0, 3]), 1.0)?.shape(),
+        [0, 3]
+    );
+    let a = Csr::<f64>::identity(3)?;
+    assert_eq!(
+        expm_multiply(&a, &Array::<f64, 2>::ones([3, 0]), 1.0)?.shape(),
+        [3, 0]
+    );
+    assert!(expm_multiply_at(&a, &Vector::ones([3]), &[])?.is_empty());
+    assert!(expm_multiply_at(&a, &Vector::ones([3]), &[1.0, f64::NAN]).is_err());
+    assert!(expm_multiply(&a, &Array::<f64, 2>::ones([2, 3]), 1.0).is_err());
+    assert!(expm_multiply(&a, &Array::<f64, 3>::ones([3, 1, 1]), 1.0).is_err());
+    let refused = [
+        expm(&(&a * 1e4)),
+        expm(&(&a * f64::NAN)),
+        expm(&(&a * f64::INFINITY)),
+        expm(&Csr::<f64>::zeros(2, 3)?),
+    ];
+    assert!(refused.iter().all(Result::is_err));
+    // Far from normal: halvings that the norm asks for would take the digits of what is near 1.
+    let skew = Csr::from_entries(2, 2, [(0, 0, 1.0), (0, 1, 1e6), (1, 1, -1.0)])?;
+    let known = [1f64.exp(), 1e6 * 1f64.sinh(), 0.0, (-1f64).exp()];
+    let found = expm(&skew)?.to_dense()?.to_vec()?;
+    let apart = found
+        .iter()
+        .zip(known)
+        .map(|(x, y)| (x - y).abs() / y.abs().max(1.0));
+    assert!(apart.fold(0.0, f64::max) < 1e-14, "{found:?}");
+    // Norms near the ends of the range, of which exponentials vanish or are the identity.
+    assert_eq!(expm(&(&a * -1e300))?.nnz(), 0);
+    assert_eq!(expm(&(Csr::<f32>::identity(3)? * -3e38))?.nnz(), 0);
+    assert!(expm(&(&a * 1e-300))?.equals(&a)?);
+    let column = Csr::from_entries(3, 3, (0..3).map(|row| (row, 0, -1e308)))?;
+    assert!(expm(&column).is_err());
+    // Blocks stay blocks, and of zeros no entries are made.
+    let blocks = Csr::block_diag(&[&gallery::poisson1d::<f64>(3)?, &(&a * 0.0)])?;
+    assert_eq!(expm(&blocks)?.nnz(), 9 + 3);
+    everywhere(|| {
+        let a = gallery::banded_varying::<f64>(20, 3)?;
+        let b = Array::<f64, 2>::random_normal([20, 3], 1);
+        let states = expm_multiply_at(&a, &b, &[0.5, 1.0])?;
+        let found = expm(&a.scale(0.1))?;
+        Ok([
+            bits(&states[0].to_vec()?),
+            bits(&states[1].to_vec()?),
+            bits(&found.to_dense()?.to_vec()?),
+        ])
+    });
+    Ok(())
 }

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
+mod composed;
 mod eigen;
 mod eigs;
 mod exponential;

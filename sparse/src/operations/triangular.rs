@@ -242,9 +242,11 @@ impl<T: Field> TriangularSolve<T> {
     /// If the right-hand side has another number of rows than the matrix, or neither one dimension
     /// nor two.
     pub fn solve<const D: usize>(&self, b: &Array<T, D>) -> Result<Array<T, D>, Error> {
-        by_columns((OP, self.layout.n_rows()), b, |b: &Vector<T>| {
-            self.solve_one(b)
-        })
+        by_columns(
+            (OP, self.layout.n_rows(), self.layout.n_rows()),
+            b,
+            |b: &Vector<T>| self.solve_one(b),
+        )
     }
 
     fn solve_one(&self, b: &Vector<T>) -> Result<Vector<T>, Error> {
@@ -313,30 +315,30 @@ impl<T: Field> TriangularSweep<T> {
     }
 }
 
-/// The solution of systems with `n` rows for a vector, or for each column of a matrix.
+/// The images of a vector, or of each column of a matrix, under what maps vectors of length
+/// `n_cols` to those of length `n_rows`: for systems of equations their solutions.
 ///
 /// # Errors
 ///
-/// If the right-hand side has another number of rows, or neither one dimension nor two.
+/// If the array has another number of rows, or neither one dimension nor two.
 pub fn by_columns<T: Element, const D: usize>(
-    (op, n): (&'static str, usize),
+    (op, n_rows, n_cols): (&'static str, usize, usize),
     b: &Array<T, D>,
     solve: impl Fn(&Vector<T>) -> Result<Vector<T>, Error>,
 ) -> Result<Array<T, D>, Error> {
-    let shape = b.shape();
-    let mut expected = shape;
-    if let Some(rows) = expected.first_mut() {
-        *rows = n;
+    let (mut expected, mut images) = (b.shape(), b.shape());
+    if let (Some(rows), Some(of_images)) = (expected.first_mut(), images.first_mut()) {
+        (*rows, *of_images) = (n_cols, n_rows);
     }
-    Error::check_shape(op, &expected, &shape)?;
-    match shape[..] {
-        [_] => solve(&b.try_reshape([n])?)?.try_reshape(shape),
-        [_, 0] => Ok(b.clone()),
+    Error::check_shape(op, &expected, &b.shape())?;
+    match b.shape()[..] {
+        [_] => solve(&b.try_reshape([n_cols])?)?.try_reshape(images),
+        [_, 0] => b.try_reshape(images),
         [_, n_columns] => {
-            let b = b.try_reshape([n, n_columns])?;
+            let b = b.try_reshape([n_cols, n_columns])?;
             let x = (0..n_columns).map(|column| solve(&b.try_column(column)?));
             let x = x.collect::<Result<Vec<_>, Error>>()?;
-            Vector::try_stack(1, &x.iter().collect::<Vec<_>>())?.try_reshape(shape)
+            Vector::try_stack(1, &x.iter().collect::<Vec<_>>())?.try_reshape(images)
         }
         _ => {
             let found = format!("{D} dimensions");

@@ -3,6 +3,7 @@
 
 mod counts;
 mod dense;
+mod factor;
 mod ranks;
 mod refuses;
 mod solves;

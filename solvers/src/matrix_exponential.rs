@@ -1,0 +1,237 @@
+//! The exponential of a sparse matrix: products and sums of sparse matrices, and one system of
+//! equations with as many right-hand sides as it has columns.
+
+use crate::operator::{check_finite, check_square};
+use crate::powers::{times_power_of, times_power_of_entries};
+use crate::preconditioners::splu;
+use num_complex::Complex;
+use sparsefuse_dense::Vector;
+use sparsefuse_kernels::{Field, Numeric, Real};
+use sparsefuse_runtime::Error;
+use sparsefuse_sparse::Csr;
+
+const OP: &str = "expm";
+
+/// Degrees of Padé approximants, and the largest norm for which each has the precision of doubles:
+/// table 2.3 of Higham's paper.
+const DEGREES: [(usize, f64); 4] = [
+    (3, 1.495_585_217_958_292e-2),
+    (5, 2.539_398_330_063_23e-1),
+    (7, 9.504_178_996_162_932e-1),
+    (9, 2.097_847_961_257_068),
+];
+
+/// The degree for all other matrices, and what the roots of the norms of their powers may be: table
+/// 3.1 of Al-Mohy and Higham's paper.
+const DEGREE: usize = 13;
+const MOST: f64 = 4.25;
+
+/// The first coefficient of the approximant's backward error, of the power 27: 13!² / (26! 27!).
+const ERROR: f64 = 8.83e-36;
+
+/// Beyond this norm a matrix is halved before its powers are looked at, which could overflow.
+const LARGE: f64 = 1e18;
+
+/// The exponential I + A + A² / 2 + A³ / 6 + … of a sparse matrix, as a sparse matrix: SciPy's
+/// `sparse.linalg.expm`. It has an entry wherever a path along the entries of A leads, so it pays
+/// for block diagonal, triangular and other matrices with few such paths; to apply an exponential
+/// to vectors, [`expm_multiply`](crate::expm_multiply()) needs much less. An entry that becomes 0
+/// is not stored.
+///
+/// By scaling and squaring with Padé approximants, as `expm` of a dense array (N. J.
+/// Higham, *The Scaling and Squaring Method for the Matrix Exponential Revisited*, 2005, and A. H.
+/// Al-Mohy and N. J. Higham, *A New Scaling and Squaring Algorithm for the Matrix Exponential*,
+/// 2009, with bounds of the norms of the 8th and the 10th power). In double precision, whatever the
+/// elements are. Takes two to six products of sparse matrices, one more for each squaring, and
+/// [`splu`] with a sparse right-hand side: on ranks as that does, and with other bits on another
+/// instruction set.
+///
+/// ```
+/// use sparsefuse_solvers::expm;
+/// use sparsefuse_sparse::Csr;
+///
+/// // [ 0 2 ], whose square is 0.
+/// // [ 0 0 ]
+/// let a = Csr::new(2, 2, vec![0, 1, 1], vec![1], vec![2.0])?;
+/// assert_eq!(expm(&a)?.to_dense()?.to_vec()?, [1.0, 2.0, 0.0, 1.0]);
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// If the matrix is not square, an entry is infinite or not a number, the exponential is larger
+/// than the elements can be, memory runs out, or without the feature `direct`.
+pub fn expm<T: Field>(a: &Csr<T>) -> Result<Csr<T>, Error> {
+    a.runtime().enter(|| {
+        check_square(OP, a)?;
+        check_finite(OP, a)?;
+        let exponential = match T::IS_COMPLEX {
+            true => {
+                let wide = |x: T| {
+                    let (re, im) = x.parts();
+                    Complex::new(re, im)
+                };
+                let power = exponential(&a.map_values(wide)?)?;
+                power.map_values(|x| T::from_parts(x.re, x.im))?
+            }
+            false => {
+                let power = exponential(&a.map_values(|x| x.parts().0)?)?;
+                power.map_values(T::from_f64)?
+            }
+        };
+        if exponential.first_not_finite()?.is_some() {
+            let expected = format!("a matrix whose exponential {} can hold", T::DTYPE);
+            let found = "one whose exponential overflows";
+            return Err(Error::argument(OP, expected, found));
+        }
+        exponential.drop_small(T::Real::ZERO)
+    })
+}
+
+/// The exponential of a matrix in double precision.
+fn exponential<T: Field>(a: &Csr<T>) -> Result<Csr<T>, Error> {
+    if a.n_rows() == 0 {
+        return Ok(a.clone());
+    }
+    let norm = norm1(a)?;
+    if !norm.is_finite() {
+        let expected = "a matrix whose 1-norm doubles can hold";
+        return Err(Error::argument(OP, expected, "one whose 1-norm overflows"));
+    }
+    if let Some((degree, _)) = DEGREES.into_iter().find(|(_, most)| norm <= *most) {
+        return quotient(&approximant(degree, a)?);
+    }
+    let before = halvings(norm, 1, LARGE);
+    let powers = Powers::of(times_power_of_entries(a, -before))?;
+    let after = powers.halvings()?;
+    let mut power = quotient(&powers.halved(after).approximant()?)?;
+    for _ in 0..before + after {
+        power = power.try_matmul(&power)?;
+    }
+    Ok(power)
+}
+
+/// Two matrices U and V, odd and even in A, of which (V - U)^-1 (V + U) approximates the
+/// exponential of A.
+type Approximant<T> = (Csr<T>, Csr<T>);
+
+fn quotient<T: Field>((u, v): &Approximant<T>) -> Result<Csr<T>, Error> {
+    splu(&v.try_sub(u)?)?.solve(&v.try_add(u)?)
+}
+
+/// Of a degree, from the even powers of A.
+fn approximant<T: Field>(degree: usize, a: &Csr<T>) -> Result<Approximant<T>, Error> {
+    let b = coefficients(degree);
+    let square = a.try_matmul(a)?;
+    let mut power = Csr::identity(a.n_rows())?;
+    let mut u = power.try_scale(T::from_f64(b[1]))?;
+    let mut v = power.try_scale(T::from_f64(b[0]))?;
+    for k in 1..=degree / 2 {
+        power = match k {
+            1 => square.clone(),
+            _ => power.try_matmul(&square)?,
+        };
+        u = u.linear_combination(T::ONE, &power, T::from_f64(b[2 * k + 1]))?;
+        v = v.linear_combination(T::ONE, &power, T::from_f64(b[2 * k]))?;
+    }
+    Ok((a.try_matmul(&u)?, v))
+}
+
+/// The coefficients b_j of the polynomial in the numerator, so that the last is 1.
+fn coefficients(degree: usize) -> Vec<f64> {
+    let mut b = vec![1.0; degree + 1];
+    for j in (1..=degree).rev() {
+        b[j - 1] = b[j] * ((2 * degree - j + 1) * j) as f64 / (degree - j + 1) as f64;
+    }
+    b
+}
+
+/// A matrix and its 2nd, 4th and 6th power.
+struct Powers<T: Field> {
+    a: Csr<T>,
+    a2: Csr<T>,
+    a4: Csr<T>,
+    a6: Csr<T>,
+}
+
+impl<T: Field> Powers<T> {
+    fn of(a: Csr<T>) -> Result<Self, Error> {
+        let a2 = a.try_matmul(&a)?;
+        let a4 = a2.try_matmul(&a2)?;
+        let a6 = a4.try_matmul(&a2)?;
+        Ok(Self { a, a2, a4, a6 })
+    }
+
+    /// How often the matrix has to be halved. With d_p the p-th root of the norm of A^p, this is
+    /// what min(max(d_6, d_8), max(d_8, d_10)) asks for, and more where rounding does.
+    fn halvings(&self) -> Result<i32, Error> {
+        let (n2, n4, n6) = (norm1(&self.a2)?, norm1(&self.a4)?, norm1(&self.a6)?);
+        let of_6 = halvings(n6, 6, MOST);
+        let of_8 = halvings(n4, 4, MOST).min(halvings(n2 * n6, 8, MOST));
+        let of_10 = halvings(n4 * n6, 10, MOST);
+        let mut count = of_6.max(of_8).min(of_8.max(of_10));
+        // The backward error in |A|, whose powers may be larger than those of A.
+        let norm = norm1(&self.a)?;
+        let absolute = self.a.map_values(|x| x.magnitude().to_f64() / norm)?;
+        let absolute = absolute.transpose()?;
+        let mut sums = Vector::<f64>::ones([self.a.n_rows()]);
+        for _ in 0..=2 * DEGREE {
+            sums = absolute.try_matvec(&sums)?;
+        }
+        let largest = sums.try_max()?.get()?;
+        let error = |count: i32| -> f64 {
+            let norm = times_power_of(norm, -count);
+            ERROR * largest * (0..2 * DEGREE).map(|_| norm).product::<f64>()
+        };
+        while error(count) > f64::EPSILON / 2.0 {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// The powers of the matrix divided by 2^count.
+    fn halved(&self, count: i32) -> Self {
+        Self {
+            a: times_power_of_entries(&self.a, -count),
+            a2: times_power_of_entries(&self.a2, -2 * count),
+            a4: times_power_of_entries(&self.a4, -4 * count),
+            a6: times_power_of_entries(&self.a6, -6 * count),
+        }
+    }
+
+    /// Of degree 13, with three more products.
+    fn approximant(&self) -> Result<Approximant<T>, Error> {
+        let b = coefficients(DEGREE);
+        let identity = Csr::identity(self.a.n_rows())?;
+        let plus = |sum: Csr<T>, power: &Csr<T>, j: usize| {
+            sum.linear_combination(T::ONE, power, T::from_f64(b[j]))
+        };
+        let sum = |first: usize| {
+            let high = self.a2.try_scale(T::from_f64(b[first + 8]))?;
+            let high = plus(high, &self.a4, first + 10)?;
+            let high = plus(high, &self.a6, first + 12)?;
+            let low = identity.try_scale(T::from_f64(b[first]))?;
+            let low = plus(low, &self.a2, first + 2)?;
+            let low = plus(low, &self.a4, first + 4)?;
+            let low = plus(low, &self.a6, first + 6)?;
+            self.a6.try_matmul(&high)?.try_add(&low)
+        };
+        Ok((self.a.try_matmul(&sum(1)?)?, sum(0)?))
+    }
+}
+
+/// How often a matrix has to be halved so that the norm of its p-th power is at most `most`^p.
+fn halvings(mut norm: f64, p: i32, most: f64) -> i32 {
+    let most: f64 = (0..p).map(|_| most).product();
+    let mut count = 0;
+    while norm > most {
+        norm = times_power_of(norm, -p);
+        count += 1;
+    }
+    count
+}
+
+/// The largest sum of the absolute values of a column.
+fn norm1<T: Field>(a: &Csr<T>) -> Result<f64, Error> {
+    Ok(a.norm1().get()?.to_f64())
+}
