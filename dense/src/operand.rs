@@ -123,7 +123,7 @@ pub trait ArrayOperand<T: Element, const D: usize>: Operand<T> {}
     label = "expected a `Scalar` or a number of type `{T}`",
     note = "operands have one element type; `cast::<{T}>()` converts a scalar"
 )]
-pub trait ScalarOperand<T: Element>: Operand<T> {}
+pub trait ScalarOperand<T: Element>: ArrayOperand<T, 1> {}
 
 /// A result of an operation: an array or a scalar.
 ///

@@ -222,10 +222,7 @@ fn what_has_no_answer_is_refused() {
         message(ones.lu().and_then(|lu| lu.solve(&b))),
         message(Array::zeros([3, 3]).solve_upper(&b)),
     ] {
-        assert!(
-            error.contains("expected a matrix that is not singular"),
-            "{error}"
-        );
+        assert!(error.contains("expected a nonsingular matrix"), "{error}");
     }
     for n in [2, 3, 4, 7] {
         let (zeros, ones) = (Array::<f64, 2>::zeros([n, n]), Array::ones([n, n]));

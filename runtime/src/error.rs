@@ -128,6 +128,22 @@ pub enum ErrorKind {
         /// What was expected and what was found.
         message: String,
     },
+    /// A system with a matrix that has no inverse.
+    #[error("{op}: expected a nonsingular matrix, found {found}")]
+    Singular {
+        /// The operation.
+        op: &'static str,
+        /// What shows that it is singular.
+        found: String,
+    },
+    /// A factorisation of a matrix that is not positive definite.
+    #[error("{op}: expected a positive definite matrix, found {found}")]
+    NotPositiveDefinite {
+        /// The operation.
+        op: &'static str,
+        /// What shows that it is not.
+        found: String,
+    },
     /// A solver has stopped before it converged.
     #[error(
         "expected convergence, found {reason} after {iterations} iterations, \
@@ -169,10 +185,30 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// The facts.
+    /// The facts. Of a store that was read they are [`ErrorKind::Poisoned`]: see [`Error::root`].
     #[must_use]
     pub fn kind(&self) -> &ErrorKind {
         &self.kind
+    }
+
+    /// The facts of what failed first, whether that was told where it happened or where its results
+    /// were read. Of what failed on another process MPI carries the text alone
+    /// ([`ErrorKind::Rank`]).
+    ///
+    /// ```
+    /// use sparsefuse_runtime::{Error, ErrorKind};
+    ///
+    /// let first = Error::argument("take", "an index below 3", "5");
+    /// let task = "add".to_owned();
+    /// let read = Error::from(ErrorKind::Poisoned { task, cause: first.clone() });
+    /// assert_eq!(read.root(), first.kind());
+    /// ```
+    #[must_use]
+    pub fn root(&self) -> &ErrorKind {
+        match self.kind() {
+            ErrorKind::Poisoned { cause, .. } => cause.root(),
+            kind => kind,
+        }
     }
 
     /// An argument has a value that the operation does not take.
@@ -240,6 +276,8 @@ impl Error {
             | ErrorKind::Mpi { .. }
             | ErrorKind::File { .. }
             | ErrorKind::Format { .. }
+            | ErrorKind::Singular { .. }
+            | ErrorKind::NotPositiveDefinite { .. }
             | ErrorKind::NotConverged { .. }
             | ErrorKind::Parted { .. } => None,
         }
@@ -253,6 +291,8 @@ impl Error {
             ErrorKind::Shape { op, .. }
             | ErrorKind::DType { op, .. }
             | ErrorKind::Argument { op, .. }
+            | ErrorKind::Singular { op, .. }
+            | ErrorKind::NotPositiveDefinite { op, .. }
             | ErrorKind::Unwritten { op } => *op = called,
             ErrorKind::OutOfMemory { .. }
             | ErrorKind::Refused { .. }

@@ -17,6 +17,7 @@ use std::fmt;
 /// assert_eq!(solution.x.to_vec()?, [1.0, 2.0, 3.0]);
 /// # Ok::<(), sparsefuse_runtime::Error>(())
 /// ```
+#[derive(Clone)]
 pub struct MatrixFree<F> {
     n: usize,
     function: F,
@@ -90,6 +91,7 @@ impl<T: Numeric, F: Fn(&Vector<T>) -> Result<Vector<T>, Error>> LinearOperator<T
 
 /// An operator that is a function, with another one as its adjoint, made by
 /// [`MatrixFree::with_adjoint`].
+#[derive(Clone)]
 pub struct MatrixFreeWithAdjoint<F, A> {
     shape: (usize, usize),
     apply: F,

@@ -162,6 +162,33 @@ pub struct Solution<T> {
     pub history: Vec<f64>,
 }
 
+/// One line: why the solver stopped, after how many iterations, and the true residual.
+///
+/// ```
+/// use sparsefuse_dense::Vector;
+/// use sparsefuse_solvers::cg;
+/// use sparsefuse_sparse::Csr;
+///
+/// let solution = cg(&Csr::<f64>::identity(4)?, &Vector::ones([4]))?;
+/// assert_eq!(solution.to_string(), "converged after 1 iteration, with a residual of 0.0e0");
+/// # Ok::<(), sparsefuse_runtime::Error>(())
+/// ```
+impl<T> fmt::Display for Solution<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (reason, count) = (self.reason, self.iterations);
+        let iterations = if count == 1 {
+            "iteration"
+        } else {
+            "iterations"
+        };
+        let residual = self.relative_residual();
+        write!(
+            f,
+            "{reason} after {count} {iterations}, with a residual of {residual:.1e}"
+        )
+    }
+}
+
 impl<T> Solution<T> {
     /// Whether the true residual is below the tolerance, or as small as that of any x.
     #[must_use]
@@ -296,23 +323,31 @@ impl fmt::Display for Input {
     }
 }
 
+impl fmt::Display for Breakdown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rho => "rho = 0",
+            Self::Sigma => "sigma = 0",
+            Self::Omega => "omega = 0",
+            Self::Projection => "the projected matrix is singular",
+        })
+    }
+}
+
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Self::NotFiniteInput(input) = self {
-            return write!(f, "{input} is infinite or not a number");
-        }
         f.write_str(match self {
+            Self::NotFiniteInput(input) => {
+                return write!(f, "{input} is infinite or not a number");
+            }
+            Self::Breakdown(number) => return write!(f, "breakdown: {number}"),
             Self::Converged => "converged",
             Self::LeastSquares => "least-squares solution",
             Self::IterationLimit => "iteration limit",
-            Self::Breakdown(Breakdown::Rho) => "breakdown: rho = 0",
-            Self::Breakdown(Breakdown::Sigma) => "breakdown: sigma = 0",
-            Self::Breakdown(Breakdown::Omega) => "breakdown: omega = 0",
-            Self::Breakdown(Breakdown::Projection) => "breakdown: the projected matrix is singular",
             Self::IndefiniteMatrix => "indefinite matrix",
             Self::IndefinitePreconditioner => "indefinite preconditioner",
             Self::Diverged => "diverged",
-            Self::NotFinite | Self::NotFiniteInput(_) => "infinite or not a number",
+            Self::NotFinite => "infinite or not a number",
             Self::Stagnation => "stagnation",
             Self::Underflow => "underflow: x has elements that are too small for their type",
             Self::Stopped => "stopped by the monitor",

@@ -18,6 +18,7 @@ use std::fmt;
 ///
 /// A right-hand side with a part in the nullspace has no solution; that part is left out, and its
 /// norm is [`Solution::nullspace_part`](crate::Solution::nullspace_part).
+#[derive(Clone)]
 pub struct WithNullspace<'a, T> {
     a: &'a dyn LinearOperator<T>,
     nullspace: Nullspace<T>,

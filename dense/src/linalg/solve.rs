@@ -14,6 +14,7 @@ impl<T: Field> Array<T, 2> {
     ///
     /// ```
     /// use sparsefuse_dense::{Array, Vector};
+    /// use sparsefuse_runtime::ErrorKind;
     ///
     /// let a = Array::<f64, 2>::from_shape_vec([2, 2], vec![2.0, 1.0, 1.0, 3.0])?;
     /// let x = a.solve(&Vector::from_vec(vec![5.0, 10.0]))?;
@@ -21,7 +22,7 @@ impl<T: Field> Array<T, 2> {
     ///
     /// let singular = Array::<f64, 2>::from_shape_vec([2, 2], vec![1.0, 2.0, 2.0, 4.0])?;
     /// let error = singular.solve(&Vector::ones([2]))?.to_vec().unwrap_err();
-    /// assert!(error.to_string().contains("not singular"), "{error}");
+    /// assert!(matches!(error.root(), ErrorKind::Singular { .. }), "{error}");
     /// # Ok::<(), sparsefuse_dense::Error>(())
     /// ```
     ///

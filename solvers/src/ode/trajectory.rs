@@ -1,6 +1,7 @@
 //! What an integration has found, and why it ended.
 
 use sparsefuse_dense::Array;
+use std::fmt;
 
 /// What an integration has found.
 #[derive(Clone, Debug)]
@@ -43,6 +44,18 @@ pub enum IvpEnd {
     StepTooShort,
     /// There were as many steps as were allowed.
     StepLimit,
+}
+
+impl fmt::Display for IvpEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Reached => "reached the end",
+            Self::Event(number) => return write!(f, "event {number}"),
+            Self::Stopped => "stopped by the monitor",
+            Self::StepTooShort => "the steps have become too short",
+            Self::StepLimit => "step limit",
+        })
+    }
 }
 
 impl<T, const D: usize> Trajectory<T, D> {

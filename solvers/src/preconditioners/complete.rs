@@ -19,7 +19,7 @@ use faer::traits::ComplexField;
 use faer::{Conj, Mat, Par, Side};
 use num_complex::Complex;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, reserve, try_collect};
+use sparsefuse_runtime::{Error, ErrorKind, reserve, try_collect};
 use sparsefuse_sparse::LocalRows;
 use std::iter::repeat_n;
 use std::marker::PhantomData;
@@ -430,8 +430,8 @@ fn cholesky<E: Number>(
             params,
         )
         .map_err(|LltError::NonPositivePivot { .. }| {
-            let found = "one with a pivot that is not positive";
-            Error::argument(OP, "a positive definite matrix", found)
+            let found = "one with a pivot that is not positive".to_owned();
+            ErrorKind::NotPositiveDefinite { op: OP, found }
         })?;
     Ok(Values::Cholesky(Arc::clone(symbolic), values))
 }

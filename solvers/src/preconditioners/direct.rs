@@ -84,6 +84,7 @@ pub fn spcholesky<T: Field>(a: &Csr<T>) -> Result<Direct<T>, Error> {
 /// and in a solve the whole right-hand side; an application is a pass over the factors. New values
 /// keep the order and the symbolic factorisation: an update is 1.3 times as fast as a fresh start
 /// by LU, 1.6 times by Cholesky (`diffusion2d:300`, one core of an x86-64 server).
+#[derive(Clone)]
 pub struct Direct<T> {
     layout: RowLayout,
     method: Factorisation,

@@ -83,6 +83,7 @@ impl Default for SchwarzOptions {
 /// assert!(bicgstab_with(&a, &Vector::ones([256]), options)?.converged());
 /// # Ok::<(), sparsefuse_runtime::Error>(())
 /// ```
+#[derive(Clone)]
 pub struct AdditiveSchwarz<T> {
     a: Csr<T>,
     layout: RowLayout,

@@ -41,20 +41,17 @@ pub(super) enum System {
     Transpose,
 }
 
-/// What is expected of a matrix that is refused for a pivot of 0.
-const NONSINGULAR: &str = "a nonsingular matrix";
-
 /// The refusal of a matrix for a pivot of 0.
 pub(super) fn singular(found: &str) -> Error {
-    Error::argument("direct", NONSINGULAR, found)
+    let (op, found) = ("direct", found.to_owned());
+    ErrorKind::Singular { op, found }.into()
 }
 
 /// Whether a matrix was refused for a pivot of 0; the same on every rank for what [`Direct`] says.
 ///
 /// [`Direct`]: super::Direct
 pub(crate) fn is_singular(error: &Error) -> bool {
-    let is_expected = |expected: &str| expected == NONSINGULAR;
-    matches!(error.kind(), ErrorKind::Argument { op: "direct", expected, .. } if is_expected(expected))
+    matches!(error.kind(), ErrorKind::Singular { .. })
 }
 
 /// L of P A Pᵀ = L Lᴴ, row by row without entries that are 0, and the rows of A in the order P.

@@ -15,7 +15,7 @@ use crate::formats::dia::Dia;
 use crate::formats::eager::eager;
 use crate::local::parallel::{self, Threads};
 use crate::local::rows::Rows;
-use sparsefuse_dense::{ArrayOperand, ScalarOperand, Vector};
+use sparsefuse_dense::{ScalarOperand, Vector};
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::Error;
 use std::ops::Range;
@@ -45,7 +45,7 @@ macro_rules! values {
             #[doc = concat!("With the error that [`", stringify!($matrix), "::try_scale`] returns.")]
             #[must_use]
             #[track_caller]
-            pub fn scale(&self, factor: impl ScalarOperand<T> + ArrayOperand<T, 1>) -> Self {
+            pub fn scale(&self, factor: impl ScalarOperand<T>) -> Self {
                 expect(self.try_scale(factor))
             }
 
@@ -56,7 +56,7 @@ macro_rules! values {
             /// If the scalar belongs to another runtime.
             pub fn try_scale(
                 &self,
-                factor: impl ScalarOperand<T> + ArrayOperand<T, 1>,
+                factor: impl ScalarOperand<T>,
             ) -> Result<Self, Error> {
                 Ok(self.with_own_values(self.values().try_mul(factor)?))
             }
@@ -70,7 +70,7 @@ macro_rules! values {
             /// If the scalar belongs to another runtime.
             pub fn try_divide(
                 &self,
-                divisor: impl ScalarOperand<T> + ArrayOperand<T, 1>,
+                divisor: impl ScalarOperand<T>,
             ) -> Result<Self, Error> {
                 Ok(self.with_own_values(self.values().try_div(divisor)?))
             }
@@ -110,7 +110,7 @@ macro_rules! values {
 values! {
     ///
     /// ```
-    /// use sparsefuse_dense::{ArrayOperand, ScalarOperand, Vector};
+    /// use sparsefuse_dense::Vector;
     /// use sparsefuse_sparse::gallery;
     ///
     /// let a = gallery::poisson1d::<f64>(2)?;
@@ -132,7 +132,7 @@ impl<T: Numeric> Csr<T> {
     /// The matrix `D A`: row `i` times `factors[i]`.
     ///
     /// ```
-    /// use sparsefuse_dense::{ArrayOperand, ScalarOperand, Vector};
+    /// use sparsefuse_dense::Vector;
     /// use sparsefuse_sparse::gallery;
     ///
     /// let a = gallery::poisson1d::<f64>(2)?;

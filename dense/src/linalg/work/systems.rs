@@ -11,7 +11,7 @@ use faer::linalg::triangular_solve::{
 };
 use faer::{Mat, MatRef, Par};
 use num_complex::Complex;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, ErrorKind};
 
 pub(super) fn solve<W: Number>(
     op: &'static str,
@@ -167,7 +167,7 @@ pub(super) fn log_determinant<W: Number>(a: MatRef<'_, W>) -> Mat<W> {
 pub(super) fn cholesky<W: Number>(op: &'static str, a: MatRef<'_, W>) -> Result<Mat<W>, Error> {
     serial::cholesky(a).map_err(|LltError::NonPositivePivot { index }| {
         let found = format!("one whose first {} rows and columns are not", index + 1);
-        Error::argument(op, "a positive definite matrix", found)
+        ErrorKind::NotPositiveDefinite { op, found }.into()
     })
 }
 
@@ -193,7 +193,7 @@ fn check_pivots<W: Number>(op: &'static str, upper: MatRef<'_, W>) -> Result<(),
         None => Ok(()),
         Some(row) => {
             let found = format!("a singular one: pivot {row} is 0");
-            Err(Error::argument(op, "a matrix that is not singular", found))
+            Err(ErrorKind::Singular { op, found }.into())
         }
     }
 }
