@@ -99,7 +99,7 @@ fn sums_that_are_refused_beside_other_results() {
             let x = Vector::<f64>::arange(N);
             let mut y = &x * 2.0;
             let sum = y.sum();
-            y.assign_slice([0..2], 1.0);
+            y.assign_slice(..2, 1.0);
             runtime.flush();
             let error = sum.get().unwrap_err().to_string();
             assert!(error.contains("bytes of memory"), "{error}");

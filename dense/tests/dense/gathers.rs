@@ -258,12 +258,12 @@ fn extremes_are_scattered_as_by_a_loop() {
     }
     let mut whole = Array::<u32, 2>::full([2, 2], 7);
     let at = Vector::from_vec(vec![0, 1, 3]);
-    whole.maximum_at(&at, &Vector::from_vec(vec![9u32, 6, 8]));
+    whole.maximum_at(&at, Vector::from_vec(vec![9u32, 6, 8]));
     whole.minimum_at(&at, 8u32);
     assert_eq!(whole.to_vec().unwrap(), [8, 7, 7, 8]);
     assert!(
         whole
-            .try_minimum_at(&at, &Vector::from_vec(vec![1u32, 2]))
+            .try_minimum_at(&at, Vector::from_vec(vec![1u32, 2]))
             .is_err()
     );
 }

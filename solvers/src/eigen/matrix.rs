@@ -107,14 +107,14 @@ impl<S: Field> Matrix<S> {
             let elements = &self.elements[row * self.n..][columns.clone()];
             let v = v.conjugate();
             for (along, element) in along.iter_mut().zip(elements) {
-                *along = *along + v * *element;
+                *along += v * *element;
             }
         }
         for (row, v) in (first..).zip(&reflection.v) {
             let elements = &mut self.elements[row * self.n..][columns.clone()];
             let v = *v * S::from_f64(reflection.tau);
             for (element, along) in elements.iter_mut().zip(&along) {
-                *element = *element - v * *along;
+                *element -= v * *along;
             }
         }
     }
@@ -138,8 +138,8 @@ impl<S: Field> Matrix<S> {
         });
         for column in 0..len {
             let mut along = S::ZERO;
-            (0..N).for_each(|k| along = along + conjugates[k] * rows[k][column]);
-            (0..N).for_each(|k| rows[k][column] = rows[k][column] - v[k] * along);
+            (0..N).for_each(|k| along += conjugates[k] * rows[k][column]);
+            (0..N).for_each(|k| rows[k][column] -= v[k] * along);
         }
     }
 
@@ -189,8 +189,8 @@ impl<S: Field> Matrix<S> {
         for row in rows.chunks_exact_mut(self.n) {
             let row = &mut row[first..first + N];
             let mut along = S::ZERO;
-            (0..N).for_each(|k| along = along + row[k] * v[k]);
-            (0..N).for_each(|k| row[k] = row[k] - along * conjugates[k]);
+            (0..N).for_each(|k| along += row[k] * v[k]);
+            (0..N).for_each(|k| row[k] -= along * conjugates[k]);
         }
     }
 }
@@ -214,13 +214,13 @@ impl<S: Field> Reflection<S> {
         let mut along = [S::ZERO; N];
         for (k, &v) in self.v.iter().enumerate() {
             for (along, row) in along.iter_mut().zip(&rows) {
-                *along = *along + row[k] * v;
+                *along += row[k] * v;
             }
         }
         for (k, v) in self.v.iter().enumerate() {
             let v = v.conjugate() * S::from_f64(self.tau);
             for (along, row) in along.iter().zip(&mut rows) {
-                row[k] = row[k] - *along * v;
+                row[k] -= *along * v;
             }
         }
     }
@@ -256,7 +256,7 @@ impl<S: Field> Reflection<S> {
                 S::from_parts(re / first, im / first)
             }
         };
-        v[0] = v[0] + phase * S::from_f64(length);
+        v[0] += phase * S::from_f64(length);
         let tau = 2.0 / squares(&v);
         Some(Self { v, tau })
     }
@@ -290,7 +290,7 @@ pub(super) fn solve<S: Field>(mut a: Matrix<S>, b: &mut [S], least: f64) {
             for k in step..n {
                 a.set(below, k, a.at(below, k) - factor * a.at(step, k));
             }
-            b[below] = b[below] - factor * b[step];
+            b[below] -= factor * b[step];
         }
     }
     let mut x = vec![S::ZERO; n];
