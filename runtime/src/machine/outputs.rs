@@ -70,8 +70,8 @@ impl Running<'_, '_> {
         Ok(Counted::new(instance))
     }
 
-    /// Memory for the partial results of the tiles. If there is none, the reduction with the most of
-    /// them is to blame. A device has its own.
+    /// Memory for the partial results of the tiles. If there is none, the reduction with the most
+    /// of them is to blame. A device has its own.
     pub(super) fn make_partials(&mut self) -> Result<(), Failure> {
         let reductions = self.task.reductions.iter();
         let Some(largest) = reductions.max_by_key(|reduction| reduction.n_tiles) else {

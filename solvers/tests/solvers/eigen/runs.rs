@@ -147,8 +147,8 @@ fn a_lanczos_step_is_two_reductions() {
     assert_eq!((long.0 - short.0, long.1 - short.1), (20, 20));
 }
 
-/// An iteration of LOBPCG: lengths of residuals, one pass for W, the Gram matrices; those of X and P
-/// follow from the last iteration.
+/// An iteration of LOBPCG: lengths of residuals, one pass for W, the Gram matrices; those of X and
+/// P follow from the last iteration.
 #[test]
 fn an_iteration_of_lobpcg_is_three_reductions() {
     let with = |iterations| {
