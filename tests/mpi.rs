@@ -10,7 +10,7 @@ use serde_json::Value;
 use sparsefuse::dense::Vector;
 use sparsefuse::runtime::{Config, ErrorKind, Processes, Runtime};
 use sparsefuse::solvers::ode::{IvpOptions, Jacobian, Scheme, solve_ivp};
-use sparsefuse::solvers::preconditioners::splu;
+use sparsefuse::solvers::preconditioners::{spcholesky, splu};
 use sparsefuse::sparse::Csr;
 use sparsefuse_testing::own_folder;
 use std::fs;
@@ -435,7 +435,12 @@ fn a_singular_matrix_is_the_same_error_on_every_rank() {
         let singular = Csr::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0; 4]).unwrap();
         let refused = splu(&singular).unwrap_err();
         assert!(
-            matches!(refused.kind(), ErrorKind::Argument { .. }),
+            matches!(refused.kind(), ErrorKind::Singular { .. }),
+            "{refused}"
+        );
+        let refused = spcholesky(&-Csr::<f64>::identity(2).unwrap()).unwrap_err();
+        assert!(
+            matches!(refused.kind(), ErrorKind::NotPositiveDefinite { .. }),
             "{refused}"
         );
         // The first step of y' = 2 y is as long as makes I - c J singular: a shorter one follows.

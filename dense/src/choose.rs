@@ -117,7 +117,8 @@ impl<T: Element, const D: usize> Array<T, D> {
             if self.is_empty() {
                 return self.try_reshape(shape);
             }
-            let places = Vector::<i64>::arange(shape[axis]);
+            let runtime = self.runtime();
+            let places = runtime.enter(|| Vector::<i64>::try_arange(shape[axis]))?;
             let ends = counts.try_cumsum_axis(0)?;
             self.try_take_axis(axis, &ends.try_searchsorted_right(&places)?)
         })

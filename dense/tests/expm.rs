@@ -151,7 +151,7 @@ fn diagonals() {
 /// not be halved as its norm says, since its powers are small.
 #[test]
 fn nilpotent_matrices() {
-    for size in [1e-200, 1e-3, 1.0, 50.0, 1e6] {
+    for size in [1e-200, 1e-3, 1.0, 50.0, 1e6, 1e40] {
         let a = Array::<f64, 2>::from_fn([5, 5], |[i, j]| match j == i + 1 {
             true => size,
             false => 0.0,
@@ -167,6 +167,22 @@ fn nilpotent_matrices() {
             assert!(
                 (found - expected).abs() <= 1e-13 * expected,
                 "{c}: {found} for {expected}"
+            );
+        }
+    }
+}
+
+/// What a norm beyond all others would have halved away.
+#[test]
+fn an_element_that_is_larger_by_many_orders_of_magnitude() {
+    for large in [1e20, 1e40, 1e90] {
+        let found = matrix::<f64>(&[&[0.0, large], &[0.0, 1.0]]).expm().unwrap();
+        let expected = [1.0, large * 1f64.exp_m1(), 0.0, 1f64.exp()];
+        for (found, expected) in found.to_vec().unwrap().iter().zip(expected) {
+            let apart = (found - expected).abs() / expected.max(1.0);
+            assert!(
+                apart <= 1e-16 * large.sqrt().sqrt().max(100.0),
+                "{large}: {found} for {expected}"
             );
         }
     }

@@ -2,8 +2,8 @@
 
 use crate::operator::{check_finite, check_rhs, check_square};
 use num_complex::Complex;
-use sparsefuse_dense::{Array, Scalar};
-use sparsefuse_kernels::{DType, Field, Real};
+use sparsefuse_dense::{Array, Scalar, Vector};
+use sparsefuse_kernels::{DType, Field, Numeric, Real};
 use sparsefuse_runtime::{Error, reserve};
 use sparsefuse_sparse::Csr;
 
@@ -157,7 +157,7 @@ impl<T: Field> Generator<T> {
 
     /// exp(t A) y.
     fn advanced<const D: usize>(&self, y: &Array<T, D>, t: f64) -> Result<Array<T, D>, Error> {
-        if y.is_empty() {
+        if y.is_empty() || t == 0.0 {
             return Ok(y.clone());
         }
         let (degree, steps) = degree_and_steps(t.abs() * self.norm)?;
@@ -196,21 +196,32 @@ fn taylor<T: Field, const D: usize>(
     step: f64,
     degree: u32,
 ) -> Result<Array<T, D>, Error> {
-    let tolerance = T::Real::EPSILON.to_f64() / 2.0;
+    let tolerance = T::Real::from_f64(T::Real::EPSILON.to_f64() / 2.0);
     let mut sum = y.clone();
     let mut term = y.clone();
-    let mut before = f64::INFINITY;
+    let mut before: Option<Vector<T::Real>> = None;
     for j in 1..=degree {
         term = product(a, &term)? * T::from_f64(step / f64::from(j));
         sum = &sum + &term;
-        let (of_term, of_sum) = (term.norm_inf(), sum.norm_inf());
-        let (last, of_sum) = (of_term.get()?.to_f64(), of_sum.get()?.to_f64());
-        if before + last <= tolerance * of_sum {
-            break;
+        let (last, of_sum) = (norms_of_columns(&term)?, norms_of_columns(&sum)?);
+        if let Some(before) = before {
+            let is_small = (&before + &last).try_less_equal(of_sum * tolerance)?;
+            if is_small.try_all()?.get()? {
+                break;
+            }
         }
-        before = last;
+        before = Some(last);
     }
     Ok(sum)
+}
+
+/// The largest absolute value of each column; a vector is one.
+fn norms_of_columns<T: Field, const D: usize>(x: &Array<T, D>) -> Result<Vector<T::Real>, Error> {
+    match x.shape()[..] {
+        [_] => Vector::zeros([1]).try_add(x.norm_inf()),
+        [m, n] => x.try_reshape([m, n])?.try_abs()?.try_max_axis(0),
+        _ => unreachable!("other numbers of dimensions are refused before"),
+    }
 }
 
 /// The product with a vector or a matrix.

@@ -29,7 +29,8 @@ const MOST: f64 = 4.25;
 /// The first coefficient of the approximant's backward error, of the power 27: 13!² / (26! 27!).
 const ERROR: f64 = 8.83e-36;
 
-/// Beyond this norm a matrix is halved before its powers are looked at, which could overflow.
+/// Beyond this norm a matrix is halved before its powers are looked at, which could overflow. What
+/// the powers do not ask for is taken back.
 const LARGE: f64 = 1e18;
 
 /// The exponential I + A + A² / 2 + A³ / 6 + … of a sparse matrix, as a sparse matrix: SciPy's
@@ -42,7 +43,8 @@ const LARGE: f64 = 1e18;
 /// Higham, *The Scaling and Squaring Method for the Matrix Exponential Revisited*, 2005, and A. H.
 /// Al-Mohy and N. J. Higham, *A New Scaling and Squaring Algorithm for the Matrix Exponential*,
 /// 2009, with bounds of the norms of the 8th and the 10th power). In double precision, whatever the
-/// elements are. Takes two to six products of sparse matrices, one more for each squaring, and
+/// elements are; each squaring may double what rounding has left, which shows beside elements that
+/// are larger by many orders of magnitude. Takes two to six products of sparse matrices, one more for each squaring, and
 /// [`splu`] with a sparse right-hand side: on ranks as that does, and with other bits on another
 /// instruction set.
 ///
@@ -59,8 +61,8 @@ const LARGE: f64 = 1e18;
 ///
 /// # Errors
 ///
-/// If the matrix is not square, an entry is infinite or not a number, the exponential is larger
-/// than the elements can be, memory runs out, or without the feature `direct`.
+/// If the matrix is not square, an entry is infinite or not a number, the sum of absolute values of
+/// a column overflows, the exponential is larger than the elements can be, memory runs out, or without the feature `direct`.
 pub fn expm<T: Field>(a: &Csr<T>) -> Result<Csr<T>, Error> {
     a.runtime().enter(|| {
         check_square(OP, a)?;
@@ -101,9 +103,9 @@ fn exponential<T: Field>(a: &Csr<T>) -> Result<Csr<T>, Error> {
     if let Some((degree, _)) = DEGREES.into_iter().find(|(_, most)| norm <= *most) {
         return quotient(&approximant(degree, a)?);
     }
-    let before = halvings(norm, 1, LARGE);
+    let before = halvings(norm, 1, LARGE, 0);
     let powers = Powers::of(times_power_of_entries(a, -before))?;
-    let after = powers.halvings()?;
+    let after = powers.halvings(before)?;
     let mut power = quotient(&powers.halved(after).approximant()?)?;
     for _ in 0..before + after {
         power = power.try_matmul(&power)?;
@@ -163,12 +165,12 @@ impl<T: Field> Powers<T> {
     }
 
     /// How often the matrix has to be halved. With d_p the p-th root of the norm of A^p, this is
-    /// what min(max(d_6, d_8), max(d_8, d_10)) asks for, and more where rounding does.
-    fn halvings(&self) -> Result<i32, Error> {
+    /// what min(max(d_6, d_8), max(d_8, d_10)) asks for, and more where rounding does. A negative
+    /// number is one of doublings, of a matrix that has been halved `before`.
+    fn halvings(&self, before: i32) -> Result<i32, Error> {
         let (n2, n4, n6) = (norm1(&self.a2)?, norm1(&self.a4)?, norm1(&self.a6)?);
-        let of_6 = halvings(n6, 6, MOST);
-        let of_8 = halvings(n4, 4, MOST).min(halvings(n2 * n6, 8, MOST));
-        let of_10 = halvings(n4 * n6, 10, MOST);
+        let of = |norm, p| halvings(norm, p, MOST, before);
+        let (of_6, of_8, of_10) = (of(n6, 6), of(n4, 4).min(of(n2 * n6, 8)), of(n4 * n6, 10));
         let mut count = of_6.max(of_8).min(of_8.max(of_10));
         // The backward error in |A|, whose powers may be larger than those of A.
         let norm = norm1(&self.a)?;
@@ -220,13 +222,18 @@ impl<T: Field> Powers<T> {
     }
 }
 
-/// How often a matrix has to be halved so that the norm of its p-th power is at most `most`^p.
-fn halvings(mut norm: f64, p: i32, most: f64) -> i32 {
+/// How often a matrix has to be halved so that the norm of its p-th power is at most `most`^p; or
+/// as a negative number, how often it may be doubled if it has been halved `before`.
+fn halvings(mut norm: f64, p: i32, most: f64, before: i32) -> i32 {
     let most: f64 = (0..p).map(|_| most).product();
     let mut count = 0;
     while norm > most {
         norm = times_power_of(norm, -p);
         count += 1;
+    }
+    while count > -before && times_power_of(norm, p) <= most {
+        norm = times_power_of(norm, p);
+        count -= 1;
     }
     count
 }

@@ -48,7 +48,7 @@ pub fn norm1_estimate<T: Field>(a: &dyn LinearOperator<T>) -> Result<T::Real, Er
         let mut x = Vector::full([n], T::from_f64(1.0 / n as f64));
         let mut estimate = T::Real::ZERO;
         let mut looked_at = None;
-        for _ in 0..=COLUMNS {
+        for round in 0..=COLUMNS {
             let y = a.apply(&x)?;
             let of_x = y.abs().sum().get()?;
             if !of_x.to_f64().is_finite() {
@@ -58,6 +58,9 @@ pub fn norm1_estimate<T: Field>(a: &dyn LinearOperator<T>) -> Result<T::Real, Er
                 break;
             }
             estimate = of_x;
+            if round == COLUMNS {
+                break;
+            }
             let signs = y.equal(T::ZERO).select(T::ONE, y.sign());
             let z = a.apply_adjoint(&signs)?.abs();
             let (column, largest) = (z.argmax().get()?, z.max());

@@ -5,6 +5,7 @@ use crate::array::{Array, Vector};
 use num_complex::Complex;
 use sparsefuse_kernels::{Field, Numeric, Real};
 use sparsefuse_runtime::Error;
+use std::iter::repeat_n;
 
 const OP: &str = "expm";
 
@@ -25,7 +26,8 @@ const MOST: f64 = 4.25;
 /// The first coefficient of the approximant's backward error, of the power 27: 13!² / (26! 27!).
 const ERROR: f64 = 8.83e-36;
 
-/// Beyond this norm a matrix is halved before its powers are looked at, which could overflow.
+/// Beyond this norm a matrix is halved before its powers are looked at, which could overflow. What
+/// the powers do not ask for is taken back.
 const LARGE: f64 = 1e18;
 
 impl<T: Field> Array<T, 2> {
@@ -95,10 +97,10 @@ fn exponential<T: Field>(a: &Array<T, 2>) -> Result<Array<T, 2>, Error> {
     if let Some((degree, _)) = DEGREES.into_iter().find(|(_, most)| norm <= *most) {
         return quotient(approximant(degree, a)?);
     }
-    let before = halvings(norm, 1, LARGE);
+    let before = halvings(norm, 1, LARGE, 0);
     let a = halved(a, before)?;
     let powers = Powers::of(a)?;
-    let after = powers.halvings()?;
+    let after = powers.halvings(before)?;
     let mut power = quotient(powers.halved(after)?.approximant()?)?;
     for _ in 0..before + after {
         power = power.try_matmul(&power)?;
@@ -159,12 +161,12 @@ impl<T: Field> Powers<T> {
     }
 
     /// How often the matrix has to be halved. With d_p the p-th root of the norm of A^p, this is
-    /// what min(max(d_6, d_8), max(d_8, d_10)) asks for, and more where rounding does.
-    fn halvings(&self) -> Result<u32, Error> {
+    /// what min(max(d_6, d_8), max(d_8, d_10)) asks for, and more where rounding does. A negative
+    /// number is one of doublings, of a matrix that has been halved `before`.
+    fn halvings(&self, before: i32) -> Result<i32, Error> {
         let (n2, n4, n6) = (norm1(&self.a2)?, norm1(&self.a4)?, norm1(&self.a6)?);
-        let of_6 = halvings(n6, 6, MOST);
-        let of_8 = halvings(n4, 4, MOST).min(halvings(n2 * n6, 8, MOST));
-        let of_10 = halvings(n4 * n6, 10, MOST);
+        let of = |norm, p| halvings(norm, p, MOST, before);
+        let (of_6, of_8, of_10) = (of(n6, 6), of(n4, 4).min(of(n2 * n6, 8)), of(n4 * n6, 10));
         let mut count = of_6.max(of_8).min(of_8.max(of_10));
         // The backward error in |A|, whose powers may be larger than those of A.
         let norm = norm1(&self.a)?;
@@ -178,8 +180,8 @@ impl<T: Field> Powers<T> {
             sums = absolute.try_matvec(&sums)?;
         }
         let largest = sums.try_max()?.get()?.to_f64();
-        let error = |count: u32| -> f64 {
-            let norm: f64 = norm * power_of_two(-(count as i32));
+        let error = |count: i32| -> f64 {
+            let norm = times_power_of_two(norm, -count);
             ERROR * largest * (0..2 * DEGREE).map(|_| norm).product::<f64>()
         };
         while error(count) > f64::EPSILON / 2.0 {
@@ -189,7 +191,7 @@ impl<T: Field> Powers<T> {
     }
 
     /// The powers of the matrix divided by 2^count.
-    fn halved(&self, count: u32) -> Result<Self, Error> {
+    fn halved(&self, count: i32) -> Result<Self, Error> {
         Ok(Self {
             a: halved(&self.a, count)?,
             a2: halved(&self.a2, 2 * count)?,
@@ -224,28 +226,42 @@ impl<T: Field> Powers<T> {
     }
 }
 
-/// How often a matrix has to be halved so that the norm of its p-th power is at most `most`^p.
-fn halvings(mut norm: f64, p: u32, most: f64) -> u32 {
+/// How often a matrix has to be halved so that the norm of its p-th power is at most `most`^p; or
+/// as a negative number, how often it may be doubled if it has been halved `before`.
+fn halvings(mut norm: f64, p: i32, most: f64, before: i32) -> i32 {
     let most: f64 = (0..p).map(|_| most).product();
     let mut count = 0;
     while norm > most {
-        norm *= power_of_two(-(p as i32));
+        norm = times_power_of_two(norm, -p);
         count += 1;
+    }
+    while count > -before && times_power_of_two(norm, p) <= most {
+        norm = times_power_of_two(norm, p);
+        count -= 1;
     }
     count
 }
 
 /// A matrix divided by 2^count.
-fn halved<T: Field>(a: &Array<T, 2>, count: u32) -> Result<Array<T, 2>, Error> {
-    match count {
-        0 => Ok(a.clone()),
-        _ => a.try_mul(T::from_f64(power_of_two(-(count as i32)))),
+fn halved<T: Field>(a: &Array<T, 2>, count: i32) -> Result<Array<T, 2>, Error> {
+    let mut halved = a.clone();
+    for factor in powers_of_two(-count) {
+        halved = halved.try_mul(T::from_f64(factor))?;
     }
+    Ok(halved)
 }
 
-/// 2^power of a power from -1022 to 1023.
-fn power_of_two(power: i32) -> f64 {
-    f64::from_bits(((1023 + power) as u64) << 52)
+fn times_power_of_two(x: f64, power: i32) -> f64 {
+    powers_of_two(power).fold(x, |x, factor| x * factor)
+}
+
+/// Powers of two whose product is 2^power, which need not be a number itself.
+fn powers_of_two(power: i32) -> impl Iterator<Item = f64> {
+    const MOST: i32 = 1000;
+    let whole = f64::from_bits(((1023 + MOST * power.signum()) as u64) << 52);
+    let rest = f64::from_bits(((1023 + power % MOST) as u64) << 52);
+    let n_whole = power.unsigned_abs() / MOST.unsigned_abs();
+    repeat_n(whole, n_whole as usize).chain((power % MOST != 0).then_some(rest))
 }
 
 /// The largest sum of the absolute values of a column.

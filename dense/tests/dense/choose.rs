@@ -3,6 +3,7 @@
 use super::Bits;
 use num_complex::Complex;
 use sparsefuse_dense::{Array, Error, Numeric, Vector, step};
+use sparsefuse_runtime::{Config, Runtime};
 use sparsefuse_testing::{bits, everywhere};
 
 fn chosen<T: Numeric>() {
@@ -143,4 +144,12 @@ fn repeated_by_counts() {
             .len(),
         0
     );
+}
+
+#[test]
+fn what_it_takes_is_made_in_the_runtime_of_the_array() {
+    let runtime = Runtime::new(Config::default()).unwrap();
+    let (a, times) = runtime.enter(|| (Vector::<f64>::arange(3), Vector::<i64>::full([3], 2)));
+    let made = a.repeat_counts(0, &times).unwrap();
+    assert_eq!(made.to_vec().unwrap(), [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]);
 }

@@ -170,8 +170,9 @@ impl<C> ComplexEigen<C> {
 /// the positive imaginary part, and the other is left out.
 ///
 /// A restarted method may lose a wanted eigenvalue while the others converge. So when all have, it
-/// goes on for a quarter as many restarts, all of which have to find as many. That makes it
-/// improbable that one is missing, and not impossible.
+/// goes on for a quarter as many restarts, all of which have to find as many; after twice as many
+/// as until then it is enough if two agree. That makes it improbable that one is missing, and not
+/// impossible.
 ///
 /// A step costs a product, and one or two passes over the basis, each with one reduction; more
 /// where rounding asks for it. A restart costs a pass that reads `ncv` vectors and writes `k` and

@@ -249,7 +249,8 @@ impl<S: Field> Reflection<S> {
         }
         let squares = |v: &[S]| v.iter().map(|v| number(*v).norm_sqr()).sum::<f64>();
         let (first, length) = (size(number(v[0])), squares(&v).sqrt());
-        let phase = match first == 0.0 {
+        // Any will do where it is far below the others, and its square may have lost digits.
+        let phase = match first <= 1e-100 * length {
             true => S::ONE,
             false => {
                 let (re, im) = v[0].parts();

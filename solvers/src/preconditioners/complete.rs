@@ -7,7 +7,7 @@
 
 mod lower;
 
-use super::system::{Factorisation, Lower, System, singular};
+use super::system::{Factorisation, Lower, System, indefinite, singular};
 use crate::powers::{exponent, times_power_of};
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::linalg::solvers::LltError;
@@ -19,7 +19,7 @@ use faer::traits::ComplexField;
 use faer::{Conj, Mat, Par, Side};
 use num_complex::Complex;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, ErrorKind, reserve, try_collect};
+use sparsefuse_runtime::{Error, reserve, try_collect};
 use sparsefuse_sparse::LocalRows;
 use std::iter::repeat_n;
 use std::marker::PhantomData;
@@ -429,10 +429,7 @@ fn cholesky<E: Number>(
             stack,
             params,
         )
-        .map_err(|LltError::NonPositivePivot { .. }| {
-            let found = "one with a pivot that is not positive".to_owned();
-            ErrorKind::NotPositiveDefinite { op: OP, found }
-        })?;
+        .map_err(|LltError::NonPositivePivot { .. }| indefinite())?;
     Ok(Values::Cholesky(Arc::clone(symbolic), values))
 }
 

@@ -6,12 +6,12 @@
 
 use super::complete::Complete;
 use super::right_side::RightSide;
-use super::system::{Factorisation, System, is_singular, singular};
+use super::system::{Factorisation, System, indefinite, singular};
 use super::{Preconditioner, check_square, check_update};
 use crate::operator::{LinearOperator, check_finite};
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Exchange, Runtime, try_collect};
+use sparsefuse_runtime::{Error, ErrorKind, Exchange, Runtime, try_collect};
 use sparsefuse_sparse::{Csr, LocalRows, RowLayout, by_columns, eager};
 use std::fmt;
 use std::sync::Arc;
@@ -309,23 +309,33 @@ impl<T> fmt::Debug for Direct<T> {
     }
 }
 
-/// The factors, if every rank has them. That a matrix is singular, by which callers decide what to
-/// do, is each rank's own finding: of the failure of another rank only the text is told. Ranks on
-/// other machines, with other instruction sets, may have found another pivot.
+/// The factors, if every rank has them. That a matrix is singular, or not positive definite, by
+/// which callers decide what to do, is each rank's own finding: of the failure of another rank only
+/// the text is told. Ranks on other machines, with other instruction sets, may have found another
+/// pivot.
 fn agree<T>(runtime: &Runtime, factors: Result<Complete<T>, Error>) -> Result<Complete<T>, Error> {
     if runtime.ranks() == 1 {
         return factors;
     }
     let factors = runtime.agree(match factors {
-        Err(error) if is_singular(&error) => Ok(Err(error)),
+        Err(error) if own_finding(&error) != 0 => Ok(Err(error)),
         factors => factors.map(Ok),
     })?;
-    let found = runtime.all_gather(&[factors.is_err()])?;
-    match found.iter().flatten().any(|&is_singular| is_singular) {
-        true => Err(factors
-            .err()
-            .unwrap_or_else(|| singular("one with a pivot of 0"))),
-        false => factors,
+    let mine = factors.as_ref().err().map_or(0, own_finding);
+    let found = runtime.all_gather(&[mine])?;
+    match (found.iter().flatten().max(), factors) {
+        (Some(1), Ok(_)) => Err(singular("one with a pivot of 0")),
+        (Some(2), Ok(_)) => Err(indefinite()),
+        (_, factors) => factors,
+    }
+}
+
+/// A number for each kind of failure that every rank finds on its own; 0 for others.
+fn own_finding(error: &Error) -> u64 {
+    match error.kind() {
+        ErrorKind::Singular { .. } => 1,
+        ErrorKind::NotPositiveDefinite { .. } => 2,
+        _ => 0,
     }
 }
 

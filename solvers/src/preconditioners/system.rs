@@ -47,6 +47,13 @@ pub(super) fn singular(found: &str) -> Error {
     ErrorKind::Singular { op, found }.into()
 }
 
+/// The refusal of a matrix by Cholesky's factorisation.
+pub(super) fn indefinite() -> Error {
+    let found = "one with a pivot that is not positive".to_owned();
+    let op = "direct";
+    ErrorKind::NotPositiveDefinite { op, found }.into()
+}
+
 /// Whether a matrix was refused for a pivot of 0; the same on every rank for what [`Direct`] says.
 ///
 /// [`Direct`]: super::Direct

@@ -238,6 +238,33 @@ fn columns_times_and_exponentials() -> Result<(), Error> {
         .zip(known)
         .map(|(x, y)| (x - y).abs() / y.abs().max(1.0));
     assert!(apart.fold(0.0, f64::max) < 1e-14, "{found:?}");
+    // What a norm beyond all others would have halved away.
+    let known = |large: f64| [1.0, large * 1f64.exp_m1(), 0.0, 1f64.exp()];
+    for (large, limit) in [(1e20, 1e-10), (1e40, 1e-5)] {
+        let a = Csr::from_entries(2, 2, [(0, 1, large), (1, 1, 1.0)])?;
+        let found = expm(&a)?.to_dense()?.to_vec()?;
+        for (found, known) in found.iter().zip(known(large)) {
+            let apart = (found - known).abs() / known.max(1.0);
+            assert!(apart < limit, "{large}: {found} for {known}");
+        }
+    }
+    let shift = Csr::from_entries(2, 2, [(0, 1, 1e40)])?;
+    let found = expm(&shift)?.to_dense()?.to_vec()?;
+    let apart = found.iter().zip([1.0f64, 1e40, 0.0, 1.0]);
+    assert!(
+        apart
+            .map(|(x, y)| (x - y).abs() / y.max(1.0))
+            .fold(0.0, f64::max)
+            < 1e-14
+    );
+    // A small column has its digits beside a large one.
+    let a = Csr::from_entries(3, 3, [(1, 1, 5.0), (2, 2, -5.0)])?;
+    let small = |[i, j]: [usize; 2]| [[1.0, 0.0], [0.0, 1e-20], [0.0, 0.0]][i][j];
+    let found = expm_multiply(&a, &Array::from_fn([3, 2], small), 1.0)?.to_vec()?;
+    assert!(
+        (found[3] / 5f64.exp() / 1e-20 - 1.0).abs() < 1e-14,
+        "{found:?}"
+    );
     // Norms near the ends of the range, of which exponentials vanish or are the identity.
     assert_eq!(expm(&(&a * -1e300))?.nnz(), 0);
     assert_eq!(expm(&(Csr::<f32>::identity(3)? * -3e38))?.nnz(), 0);
