@@ -44,9 +44,9 @@ const LARGE: f64 = 1e18;
 /// Al-Mohy and N. J. Higham, *A New Scaling and Squaring Algorithm for the Matrix Exponential*,
 /// 2009, with bounds of the norms of the 8th and the 10th power). In double precision, whatever the
 /// elements are; each squaring may double what rounding has left, which shows beside elements that
-/// are larger by many orders of magnitude. Takes two to six products of sparse matrices, one more for each squaring, and
-/// [`splu`] with a sparse right-hand side: on ranks as that does, and with other bits on another
-/// instruction set.
+/// are larger by many orders of magnitude. Takes two to six products of sparse matrices, one more
+/// for each squaring, and [`splu`] with a sparse right-hand side: on ranks as that does, and with
+/// other bits on another instruction set.
 ///
 /// ```
 /// use sparsefuse_solvers::expm;
@@ -62,7 +62,8 @@ const LARGE: f64 = 1e18;
 /// # Errors
 ///
 /// If the matrix is not square, an entry is infinite or not a number, the sum of absolute values of
-/// a column overflows, the exponential is larger than the elements can be, memory runs out, or without the feature `direct`.
+/// a column overflows, the exponential is larger than the elements can be, memory runs out, or
+/// without the feature `direct`.
 pub fn expm<T: Field>(a: &Csr<T>) -> Result<Csr<T>, Error> {
     a.runtime().enter(|| {
         check_square(OP, a)?;

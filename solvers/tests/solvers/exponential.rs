@@ -258,9 +258,9 @@ fn columns_times_and_exponentials() -> Result<(), Error> {
             < 1e-14
     );
     // A small column has its digits beside a large one.
-    let a = Csr::from_entries(3, 3, [(1, 1, 5.0), (2, 2, -5.0)])?;
+    let spread = Csr::from_entries(3, 3, [(1, 1, 5.0), (2, 2, -5.0)])?;
     let small = |[i, j]: [usize; 2]| [[1.0, 0.0], [0.0, 1e-20], [0.0, 0.0]][i][j];
-    let found = expm_multiply(&a, &Array::from_fn([3, 2], small), 1.0)?.to_vec()?;
+    let found = expm_multiply(&spread, &Array::from_fn([3, 2], small), 1.0)?.to_vec()?;
     assert!(
         (found[3] / 5f64.exp() / 1e-20 - 1.0).abs() < 1e-14,
         "{found:?}"
