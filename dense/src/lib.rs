@@ -109,6 +109,8 @@ mod matmul;
 mod matrix;
 mod multiples;
 mod norms;
+#[doc(hidden)]
+pub mod pade;
 mod polynomials;
 mod reductions;
 mod statistics;

@@ -2,36 +2,16 @@
 //! equations with as many right-hand sides as it has columns.
 
 use crate::operator::{check_finite, check_square};
-use crate::powers::{times_power_of, times_power_of_entries};
+use crate::powers::times_power_of_entries;
 use crate::preconditioners::splu;
 use num_complex::Complex;
 use sparsefuse_dense::Vector;
+use sparsefuse_dense::pade::{DEGREE, DEGREES, Norms, coefficients, halvings_before_powers};
 use sparsefuse_kernels::{Field, Numeric, Real};
 use sparsefuse_runtime::Error;
 use sparsefuse_sparse::Csr;
 
 const OP: &str = "expm";
-
-/// Degrees of Padé approximants, and the largest norm for which each has the precision of doubles:
-/// table 2.3 of Higham's paper.
-const DEGREES: [(usize, f64); 4] = [
-    (3, 1.495_585_217_958_292e-2),
-    (5, 2.539_398_330_063_23e-1),
-    (7, 9.504_178_996_162_932e-1),
-    (9, 2.097_847_961_257_068),
-];
-
-/// The degree for all other matrices, and what the roots of the norms of their powers may be: table
-/// 3.1 of Al-Mohy and Higham's paper.
-const DEGREE: usize = 13;
-const MOST: f64 = 4.25;
-
-/// The first coefficient of the approximant's backward error, of the power 27: 13!² / (26! 27!).
-const ERROR: f64 = 8.83e-36;
-
-/// Beyond this norm a matrix is halved before its powers are looked at, which could overflow. What
-/// the powers do not ask for is taken back.
-const LARGE: f64 = 1e18;
 
 /// The exponential I + A + A² / 2 + A³ / 6 + … of a sparse matrix, as a sparse matrix: SciPy's
 /// `sparse.linalg.expm`. It has an entry wherever a path along the entries of A leads, so it pays
@@ -104,7 +84,7 @@ fn exponential<T: Field>(a: &Csr<T>) -> Result<Csr<T>, Error> {
     if let Some((degree, _)) = DEGREES.into_iter().find(|(_, most)| norm <= *most) {
         return quotient(&approximant(degree, a)?);
     }
-    let before = halvings(norm, 1, LARGE, 0);
+    let before = halvings_before_powers(norm);
     let powers = Powers::of(times_power_of_entries(a, -before))?;
     let after = powers.halvings(before)?;
     let mut power = quotient(&powers.halved(after).approximant()?)?;
@@ -140,15 +120,6 @@ fn approximant<T: Field>(degree: usize, a: &Csr<T>) -> Result<Approximant<T>, Er
     Ok((a.try_matmul(&u)?, v))
 }
 
-/// The coefficients b_j of the polynomial in the numerator, so that the last is 1.
-fn coefficients(degree: usize) -> Vec<f64> {
-    let mut b = vec![1.0; degree + 1];
-    for j in (1..=degree).rev() {
-        b[j - 1] = b[j] * ((2 * degree - j + 1) * j) as f64 / (degree - j + 1) as f64;
-    }
-    b
-}
-
 /// A matrix and its 2nd, 4th and 6th power.
 struct Powers<T: Field> {
     a: Csr<T>,
@@ -165,15 +136,9 @@ impl<T: Field> Powers<T> {
         Ok(Self { a, a2, a4, a6 })
     }
 
-    /// How often the matrix has to be halved. With d_p the p-th root of the norm of A^p, this is
-    /// what min(max(d_6, d_8), max(d_8, d_10)) asks for, and more where rounding does. A negative
-    /// number is one of doublings, of a matrix that has been halved `before`.
+    /// How often the matrix has to be halved, after it has been halved `before`.
     fn halvings(&self, before: i32) -> Result<i32, Error> {
-        let (n2, n4, n6) = (norm1(&self.a2)?, norm1(&self.a4)?, norm1(&self.a6)?);
-        let of = |norm, p| halvings(norm, p, MOST, before);
-        let (of_6, of_8, of_10) = (of(n6, 6), of(n4, 4).min(of(n2 * n6, 8)), of(n4 * n6, 10));
-        let mut count = of_6.max(of_8).min(of_8.max(of_10));
-        // The backward error in |A|, whose powers may be larger than those of A.
+        let powers = [norm1(&self.a2)?, norm1(&self.a4)?, norm1(&self.a6)?];
         let norm = norm1(&self.a)?;
         let absolute = self.a.map_values(|x| x.magnitude().to_f64() / norm)?;
         let absolute = absolute.transpose()?;
@@ -181,15 +146,12 @@ impl<T: Field> Powers<T> {
         for _ in 0..=2 * DEGREE {
             sums = absolute.try_matvec(&sums)?;
         }
-        let largest = sums.try_max()?.get()?;
-        let error = |count: i32| -> f64 {
-            let norm = times_power_of(norm, -count);
-            ERROR * largest * (0..2 * DEGREE).map(|_| norm).product::<f64>()
+        let norms = Norms {
+            norm,
+            powers,
+            absolute: sums.try_max()?.get()?,
         };
-        while error(count) > f64::EPSILON / 2.0 {
-            count += 1;
-        }
-        Ok(count)
+        Ok(norms.halvings(before))
     }
 
     /// The powers of the matrix divided by 2^count.
@@ -221,22 +183,6 @@ impl<T: Field> Powers<T> {
         };
         Ok((self.a.try_matmul(&sum(1)?)?, sum(0)?))
     }
-}
-
-/// How often a matrix has to be halved so that the norm of its p-th power is at most `most`^p; or
-/// as a negative number, how often it may be doubled if it has been halved `before`.
-fn halvings(mut norm: f64, p: i32, most: f64, before: i32) -> i32 {
-    let most: f64 = (0..p).map(|_| most).product();
-    let mut count = 0;
-    while norm > most {
-        norm = times_power_of(norm, -p);
-        count += 1;
-    }
-    while count > -before && times_power_of(norm, p) <= most {
-        norm = times_power_of(norm, p);
-        count -= 1;
-    }
-    count
 }
 
 /// The largest sum of the absolute values of a column.

@@ -2,33 +2,12 @@
 
 use super::order;
 use crate::array::{Array, Vector};
+use crate::pade::{DEGREE, DEGREES, Norms, coefficients, halvings_before_powers, powers_of_two};
 use num_complex::Complex;
 use sparsefuse_kernels::{Field, Numeric, Real};
 use sparsefuse_runtime::Error;
-use std::iter::repeat_n;
 
 const OP: &str = "expm";
-
-/// Degrees of Padé approximants, and the largest norm for which each has the precision of doubles:
-/// table 2.3 of Higham's paper.
-const DEGREES: [(usize, f64); 4] = [
-    (3, 1.495_585_217_958_292e-2),
-    (5, 2.539_398_330_063_23e-1),
-    (7, 9.504_178_996_162_932e-1),
-    (9, 2.097_847_961_257_068),
-];
-
-/// The degree for all other matrices, and what the roots of the norms of their powers may be: table
-/// 3.1 of Al-Mohy and Higham's paper.
-const DEGREE: usize = 13;
-const MOST: f64 = 4.25;
-
-/// The first coefficient of the approximant's backward error, of the power 27: 13!² / (26! 27!).
-const ERROR: f64 = 8.83e-36;
-
-/// Beyond this norm a matrix is halved before its powers are looked at, which could overflow. What
-/// the powers do not ask for is taken back.
-const LARGE: f64 = 1e18;
 
 impl<T: Field> Array<T, 2> {
     /// The exponential I + A + A² / 2 + A³ / 6 + … of a square matrix: SciPy's `linalg.expm`. Of a
@@ -97,7 +76,7 @@ fn exponential<T: Field>(a: &Array<T, 2>) -> Result<Array<T, 2>, Error> {
     if let Some((degree, _)) = DEGREES.into_iter().find(|(_, most)| norm <= *most) {
         return quotient(approximant(degree, a)?);
     }
-    let before = halvings(norm, 1, LARGE, 0);
+    let before = halvings_before_powers(norm);
     let a = halved(a, before)?;
     let powers = Powers::of(a)?;
     let after = powers.halvings(before)?;
@@ -135,15 +114,6 @@ fn approximant<T: Field>(degree: usize, a: &Array<T, 2>) -> Result<Approximant<T
     Ok((a.try_matmul(&u)?, v))
 }
 
-/// The coefficients b_j of the polynomial in the numerator, so that the last is 1.
-fn coefficients(degree: usize) -> Vec<f64> {
-    let mut b = vec![1.0; degree + 1];
-    for j in (1..=degree).rev() {
-        b[j - 1] = b[j] * ((2 * degree - j + 1) * j) as f64 / (degree - j + 1) as f64;
-    }
-    b
-}
-
 /// A matrix and its 2nd, 4th and 6th power.
 struct Powers<T: Field> {
     a: Array<T, 2>,
@@ -160,15 +130,9 @@ impl<T: Field> Powers<T> {
         Ok(Self { a, a2, a4, a6 })
     }
 
-    /// How often the matrix has to be halved. With d_p the p-th root of the norm of A^p, this is
-    /// what min(max(d_6, d_8), max(d_8, d_10)) asks for, and more where rounding does. A negative
-    /// number is one of doublings, of a matrix that has been halved `before`.
+    /// How often the matrix has to be halved, after it has been halved `before`.
     fn halvings(&self, before: i32) -> Result<i32, Error> {
-        let (n2, n4, n6) = (norm1(&self.a2)?, norm1(&self.a4)?, norm1(&self.a6)?);
-        let of = |norm, p| halvings(norm, p, MOST, before);
-        let (of_6, of_8, of_10) = (of(n6, 6), of(n4, 4).min(of(n2 * n6, 8)), of(n4 * n6, 10));
-        let mut count = of_6.max(of_8).min(of_8.max(of_10));
-        // The backward error in |A|, whose powers may be larger than those of A.
+        let powers = [norm1(&self.a2)?, norm1(&self.a4)?, norm1(&self.a6)?];
         let norm = norm1(&self.a)?;
         let absolute = self
             .a
@@ -179,15 +143,12 @@ impl<T: Field> Powers<T> {
         for _ in 0..=2 * DEGREE {
             sums = absolute.try_matvec(&sums)?;
         }
-        let largest = sums.try_max()?.get()?.to_f64();
-        let error = |count: i32| -> f64 {
-            let norm = times_power_of_two(norm, -count);
-            ERROR * largest * (0..2 * DEGREE).map(|_| norm).product::<f64>()
+        let norms = Norms {
+            norm,
+            powers,
+            absolute: sums.try_max()?.get()?.to_f64(),
         };
-        while error(count) > f64::EPSILON / 2.0 {
-            count += 1;
-        }
-        Ok(count)
+        Ok(norms.halvings(before))
     }
 
     /// The powers of the matrix divided by 2^count.
@@ -226,22 +187,6 @@ impl<T: Field> Powers<T> {
     }
 }
 
-/// How often a matrix has to be halved so that the norm of its p-th power is at most `most`^p; or
-/// as a negative number, how often it may be doubled if it has been halved `before`.
-fn halvings(mut norm: f64, p: i32, most: f64, before: i32) -> i32 {
-    let most: f64 = (0..p).map(|_| most).product();
-    let mut count = 0;
-    while norm > most {
-        norm = times_power_of_two(norm, -p);
-        count += 1;
-    }
-    while count > -before && times_power_of_two(norm, p) <= most {
-        norm = times_power_of_two(norm, p);
-        count -= 1;
-    }
-    count
-}
-
 /// A matrix divided by 2^count.
 fn halved<T: Field>(a: &Array<T, 2>, count: i32) -> Result<Array<T, 2>, Error> {
     let mut halved = a.clone();
@@ -249,19 +194,6 @@ fn halved<T: Field>(a: &Array<T, 2>, count: i32) -> Result<Array<T, 2>, Error> {
         halved = halved.try_mul(T::from_f64(factor))?;
     }
     Ok(halved)
-}
-
-fn times_power_of_two(x: f64, power: i32) -> f64 {
-    powers_of_two(power).fold(x, |x, factor| x * factor)
-}
-
-/// Powers of two whose product is 2^power, which need not be a number itself.
-fn powers_of_two(power: i32) -> impl Iterator<Item = f64> {
-    const MOST: i32 = 1000;
-    let whole = f64::from_bits(((1023 + MOST * power.signum()) as u64) << 52);
-    let rest = f64::from_bits(((1023 + power % MOST) as u64) << 52);
-    let n_whole = power.unsigned_abs() / MOST.unsigned_abs();
-    repeat_n(whole, n_whole as usize).chain((power % MOST != 0).then_some(rest))
 }
 
 /// The largest sum of the absolute values of a column.

@@ -107,7 +107,7 @@ struct Claim {
 }
 
 impl Claim {
-    /// Whether enough spaces agree, the one behind so many restarts being the last of them.
+    /// Whether enough spaces agree; the last of them is the one after this number of restarts.
     fn holds(&mut self, is_found: bool, restarts: usize) -> bool {
         if !is_found {
             self.agreed = 0;

@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(error.unwrap_err().to_string(), message);
     }
 
-    /// No memory of a machine holds so many.
+    /// No machine has memory for that many.
     #[test]
     fn a_capacity_that_is_refused_is_none() {
         let mut triplets = Triplets::with_capacity(1, 1, usize::MAX).unwrap();
