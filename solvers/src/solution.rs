@@ -55,7 +55,7 @@ pub struct Options<'a, T> {
     /// A checkpoint of a solve with the same matrix, b and preconditioner by the same method, on
     /// any number of ranks: the solver goes on there and ends with the bits that it would have had.
     /// `x0` is not used then; tolerances and limits may differ.
-    pub restart: Option<&'a Path>,
+    pub resume: Option<&'a Path>,
 }
 
 /// Where a preconditioner M stands.
@@ -115,7 +115,7 @@ impl<T: Field> Default for Options<'_, T> {
             preconditioner: None,
             monitor: None,
             checkpoint: None,
-            restart: None,
+            resume: None,
         }
     }
 }
@@ -131,7 +131,7 @@ impl<T> fmt::Debug for Options<'_, T> {
             .field("has_preconditioner", &self.preconditioner.is_some())
             .field("has_monitor", &self.monitor.is_some())
             .field("checkpoint", &self.checkpoint)
-            .field("restart", &self.restart)
+            .field("resume", &self.resume)
             .finish()
     }
 }
@@ -145,10 +145,10 @@ pub struct Solution<T> {
     pub x: Vector<T>,
     /// Why the solver stopped.
     pub reason: StopReason,
-    /// The iterations that it took, those before a restart included.
+    /// The iterations that it took, those before a checkpoint included.
     pub iterations: usize,
-    /// The iterations that the checkpoint had which the solver was restarted from; 0 without one.
-    pub restarted_at: usize,
+    /// The iterations that the checkpoint had from which the solver resumed; 0 without one.
+    pub resumed_at: usize,
     /// ‖b - A x‖, computed from `x` after the last iteration.
     pub residual_norm: f64,
     /// ‖b‖; with a nullspace, of what is left of b without it.

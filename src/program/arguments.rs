@@ -14,7 +14,7 @@ use sparsefuse::solvers::eigen::{Which, WhichComplex};
 use sparsefuse::solvers::{Method, Options};
 use std::ffi::OsStr;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Solve and describe sparse linear systems
 #[derive(Debug, Parser)]
@@ -92,11 +92,13 @@ pub(super) struct SolveArguments {
         allow_negative_numbers = true
     )]
     pub(super) every: usize,
-    /// A number: the iterations after which gmres and fgmres restart [default: 30]. A file: resume
-    /// from a checkpoint of the same solve, on any number of ranks and threads, with the same bits
-    /// as an uninterrupted solve
-    #[arg(long, value_name = "N|FILE", value_parser = word(Restart::parse))]
-    pub(super) restart: Option<Restart>,
+    /// Resume from a checkpoint of the same solve, on any number of ranks and threads, with the
+    /// same bits as an uninterrupted solve
+    #[arg(long, value_name = "FILE")]
+    pub(super) resume: Option<PathBuf>,
+    /// The iterations after which gmres and fgmres restart [default: 30]
+    #[arg(long, value_name = "N", value_parser = restart, allow_negative_numbers = true)]
+    pub(super) restart: Option<usize>,
     /// Print one JSON object instead of the report
     #[arg(long)]
     pub(super) json: bool,
@@ -349,27 +351,6 @@ impl Solver {
     }
 }
 
-/// What `--restart` may be: a file whose name is a number is written with a folder, as `./30`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Restart {
-    /// The iterations after which the method starts again from the residual.
-    Length(usize),
-    /// A checkpoint.
-    File(PathBuf),
-}
-
-impl Restart {
-    fn parse(word: &OsStr) -> Result<Self, String> {
-        let text = word.to_string_lossy();
-        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Ok(Self::File(PathBuf::from(word)));
-        }
-        let length = text.parse().ok().filter(|&length| length > 0);
-        let expected = || format!("expected a whole number above 0 or a file, found {text}");
-        length.map(Self::Length).ok_or_else(expected)
-    }
-}
-
 impl PlannedPc {
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -391,14 +372,6 @@ impl SolveArguments {
         })
     }
 
-    /// The checkpoint to go on from.
-    pub(super) fn restart_file(&self) -> Option<&Path> {
-        match &self.restart {
-            Some(Restart::File(file)) => Some(file),
-            Some(Restart::Length(_)) | None => None,
-        }
-    }
-
     /// The grid that the matrix stems from, if that is known.
     pub(super) fn grid(&self) -> Option<Vec<usize>> {
         let given = self.grid.as_ref().map(|grid| grid.0.clone());
@@ -407,11 +380,9 @@ impl SolveArguments {
 
     /// The method of a candidate, with the options that it alone has.
     pub(super) fn method(&self, solver: Solver) -> Method {
-        match (solver.method(), &self.restart) {
-            (Method::Gmres { side, .. }, &Some(Restart::Length(restart))) => {
-                Method::Gmres { restart, side }
-            }
-            (Method::Fgmres { .. }, &Some(Restart::Length(restart))) => Method::Fgmres { restart },
+        match (solver.method(), self.restart) {
+            (Method::Gmres { side, .. }, Some(restart)) => Method::Gmres { restart, side },
+            (Method::Fgmres { .. }, Some(restart)) => Method::Fgmres { restart },
             (method, _) => method,
         }
     }
@@ -420,9 +391,9 @@ impl SolveArguments {
     pub(super) fn check_method(&self) -> Result<(), Failure> {
         let method = self.solver.method();
         let has_length = matches!(self.solver, Solver::Auto | Solver::Gmres | Solver::Fgmres);
-        if let (Some(Restart::Length(length)), false) = (&self.restart, has_length) {
-            let expected = "a checkpoint, or --solver gmres, fgmres or auto";
-            return Err(Failure::input("--restart", expected, length.to_string()));
+        if self.restart.is_some() && !has_length {
+            let expected = "--solver gmres, fgmres or auto, which restart";
+            return Err(Failure::input("--restart", expected, self.solver.name()));
         }
         self.check_grid()?;
         if method.needs_adjoint() && !self.pc.has_adjoint() {
@@ -431,7 +402,7 @@ impl SolveArguments {
                 format!("one with an adjoint, which {name} needs, such as jacobi or ilu");
             return Err(Failure::input("--pc", expected, self.pc.to_string()));
         }
-        let file = self.checkpoint.as_deref().or(self.restart_file());
+        let file = self.checkpoint.as_deref().or(self.resume.as_deref());
         if self.solver == Solver::Auto && file.is_some() {
             let expected = "a method and a preconditioner by name with checkpoints";
             return Err(Failure::input("--solver", expected, "auto"));
@@ -443,7 +414,7 @@ impl SolveArguments {
         if file.is_some() && !method.has_checkpoints() {
             let name = match self.checkpoint {
                 Some(_) => "--checkpoint",
-                None => "--restart",
+                None => "--resume",
             };
             let expected = "--solver cg, cgs or bicgstab, which have checkpoints";
             return Err(Failure::input(name, expected, self.solver.name()));
@@ -456,7 +427,7 @@ impl SolveArguments {
         let options = [
             ("--plot", self.plot.as_deref()),
             ("--checkpoint", self.checkpoint.as_deref()),
-            ("--restart", self.restart_file()),
+            ("--resume", self.resume.as_deref()),
         ];
         match options.iter().find(|(_, file)| file.is_some()) {
             Some(&(name, _)) if columns > 1 => {
@@ -520,7 +491,7 @@ impl SolveArguments {
         ];
         output::check_apart(&read, &written)?;
         // A solve may go on writing the checkpoint that it resumes from.
-        output::check_apart(&[("--restart", self.restart_file())], &written[1..])
+        output::check_apart(&[("--resume", self.resume.as_deref())], &written[1..])
     }
 
     /// The settings of the runtime: those of the environment, then those of the arguments.
@@ -646,6 +617,13 @@ fn ranks(text: &str) -> Result<usize, String> {
 fn every(text: &str) -> Result<usize, String> {
     let value = text.parse().ok().filter(|&value| value > 0);
     value.ok_or_else(|| format!("expected a whole number above 0, found {text}"))
+}
+
+fn restart(text: &str) -> Result<usize, String> {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    let hint = if is_number { "" } else { " (a checkpoint is named by --resume)" };
+    let value = text.parse().ok().filter(|&value| value > 0);
+    value.ok_or_else(|| format!("expected a whole number above 0{hint}, found {text}"))
 }
 
 fn workers(text: &str) -> Result<usize, String> {

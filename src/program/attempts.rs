@@ -166,7 +166,7 @@ fn attempt<T: Field>(
             file,
             every: arguments.every,
         }),
-        restart: arguments.restart_file(),
+        resume: arguments.resume.as_deref(),
         monitor: match monitor {
             Some(monitor) => Some(&mut **monitor),
             None => None,

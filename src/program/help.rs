@@ -85,7 +85,7 @@ Examples:
   sparsefuse solve diffusion3d:64 --solver richardson --pc gmg:cycle=w,smoother=gs,post=2
   sparsefuse solve poisson3d:64 --explain
   sparsefuse solve poisson2d:2048 --checkpoint state.ck --every 500
-  sparsefuse solve poisson2d:2048 --restart state.ck --checkpoint state.ck --ranks 2
+  sparsefuse solve poisson2d:2048 --resume state.ck --checkpoint state.ck --ranks 2
   sparsefuse solve poisson2d:256 --json | jq .us_per_iteration
 
 Preconditioners (--pc NAME or NAME:OPTIONS; defaults in brackets):
@@ -116,8 +116,7 @@ T times their diagonals are dropped).
 
 Several right-hand sides: if the file of --rhs has k columns, each is solved for, several at a time
 where that is faster. The report has a line and `columns` an entry for each; --out writes k columns;
-the exit status is 0 if all have converged. --plot, --checkpoint and a file after --restart take one
-column.
+the exit status is 0 if all have converged. --plot, --checkpoint and --resume take one column.
 
 Fields of the JSON object (null stands for a number that is infinite or not a number):
   source                     the matrix, as given
@@ -132,10 +131,10 @@ Fields of the JSON object (null stands for a number that is infinite or not a nu
   converged, reason          whether the solver converged, and why it stopped; of several
                              right-hand sides the reason of the first that did not converge
   hint                       what may help if it did not converge, or null
-  iterations                 of the method, those before a restart included; the sum of all
+  iterations                 of the method, those before a checkpoint included; the sum of all
                              right-hand sides
   columns                    of each right-hand side: converged, reason, iterations, true_residual
-  restarted_at               iterations of the checkpoint that the solve was restarted from, or 0
+  resumed_at                 iterations of the checkpoint that the solve resumed from, or 0
   true_residual              |b - A x| / |b|, computed from x; the largest of all right-hand sides
   setup_s, solve_s           seconds for reading, assembly, b, the preconditioner and all that auto
                              tried in vain; for the solver alone
@@ -158,9 +157,9 @@ The fields per iteration are totals of the whole solve, with its start and its f
 by the iterations of this run.
 
 Checkpoints: a new file is written under another name, synced and renamed, so a complete one always
-remains. A restart refuses a file of another method, matrix, b, preconditioner,
-precision or SPARSEFUSE_TILE. Tolerances and --max-iter may differ. The methods cg, cgs and bicgstab
-have checkpoints. If the file's name is a number, write it as ./30 after --restart.
+remains. --resume refuses a file of another method, matrix, b, preconditioner, precision or
+SPARSEFUSE_TILE. Tolerances and --max-iter may differ. The methods cg, cgs and bicgstab have
+checkpoints.
 
 Least squares: lsqr and lsmr also stop where the residual is minimal without being small,
 |A'(b - A x)| <= RTOL |A| |b - A x|; that is reported and does not count as converged.

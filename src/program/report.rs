@@ -55,7 +55,7 @@ pub(super) struct Totals {
     columns: Vec<Column>,
     /// Of all right-hand sides together.
     iterations: usize,
-    restarted_at: usize,
+    resumed_at: usize,
     /// The largest.
     true_residual: f64,
     setup_s: f64,
@@ -124,7 +124,7 @@ impl Totals {
             cols: a.n_cols(),
             nnz: a.nnz(),
             iterations: columns.iter().map(|column| column.iterations).sum(),
-            restarted_at: solutions[0].restarted_at,
+            resumed_at: solutions[0].resumed_at,
             true_residual: largest_residual(solutions),
             columns,
             setup_s,
@@ -190,7 +190,7 @@ impl Totals {
 
     /// A total for each iteration of this run, 0 without any.
     fn per_iteration(&self, total: f64) -> f64 {
-        match self.iterations - self.restarted_at {
+        match self.iterations - self.resumed_at {
             0 => 0.0,
             iterations => total / iterations as f64,
         }
@@ -240,7 +240,7 @@ impl Report<'_> {
             "hint": self.hint(),
             "iterations": totals.iterations,
             "columns": columns,
-            "restarted_at": totals.restarted_at,
+            "resumed_at": totals.resumed_at,
             "true_residual": totals.true_residual,
             "setup_s": totals.setup_s,
             "solve_s": totals.solve_s,
@@ -389,9 +389,9 @@ impl Report<'_> {
 
     fn result(&self) -> String {
         let mut iterations = counted(self.totals.iterations, "iteration");
-        if self.totals.restarted_at > 0 {
-            let before = grouped(self.totals.restarted_at);
-            iterations.push_str(&format!(", {before} of them before the restart"));
+        if self.totals.resumed_at > 0 {
+            let before = grouped(self.totals.resumed_at);
+            iterations.push_str(&format!(", {before} of them before the checkpoint"));
         }
         let columns = &self.totals.columns;
         if columns.len() > 1 {

@@ -298,11 +298,11 @@ fn options_that_a_method_does_not_have_are_refused() {
                 ..Options::default()
             };
             refused(saved, &format!("{none} one to be written to state.ck"));
-            let restarted = Options {
-                restart: Some(file),
+            let resumed = Options {
+                resume: Some(file),
                 ..Options::default()
             };
-            refused(restarted, &format!("{none} a restart from state.ck"));
+            refused(resumed, &format!("{none} one to resume from, state.ck"));
         }
     }
 }

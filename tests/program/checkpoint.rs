@@ -47,9 +47,9 @@ fn check_resumes(name: &str, solve: &str) {
         let cut = format!("{solve} {before} --max-iter 8 --checkpoint {file} --every 3");
         assert_eq!(json(&cut)["converged"], false, "{cut}");
         for after in settings {
-            let line = format!("{solve} {after} --restart {file}");
+            let line = format!("{solve} {after} --resume {file}");
             let resumed = json(&line);
-            assert_eq!(resumed["restarted_at"], 8, "{line}");
+            assert_eq!(resumed["resumed_at"], 8, "{line}");
             for field in ["iterations", "solution_hash", "true_residual", "reason"] {
                 assert_eq!(resumed[field], whole[field], "{line}: {field}");
             }
@@ -117,13 +117,13 @@ fn a_restarted_solve_writes_checkpoints_too() {
         "{solve} --max-iter 5 --checkpoint {file} --every 4"
     ));
     json(&format!(
-        "{solve} --max-iter 11 --restart {file} --checkpoint {file} --every 5 --ranks 2"
+        "{solve} --max-iter 11 --resume {file} --checkpoint {file} --every 5 --ranks 2"
     ));
-    let resumed = json(&format!("{solve} --restart {file}"));
-    assert_eq!(resumed["restarted_at"], 11);
+    let resumed = json(&format!("{solve} --resume {file}"));
+    assert_eq!(resumed["resumed_at"], 11);
     assert_eq!(resumed["solution_hash"], json(solve)["solution_hash"]);
     // What is enough is left as it is.
-    let enough = json(&format!("{solve} --restart {file} --max-iter 9"));
+    let enough = json(&format!("{solve} --resume {file} --max-iter 9"));
     assert_eq!(enough["iterations"], 11);
     assert_eq!(enough["reason"], "iteration limit");
 }
@@ -154,8 +154,8 @@ fn a_killed_job_ends_as_if_it_had_not_been() {
         !job.wait().unwrap().success()
     };
     assert!((0..20).any(|_| is_killed_in_time()), "no job was killed");
-    let resumed = json(&format!("{solve} --ranks 3 --restart {}", file.display()));
-    assert!(resumed["restarted_at"].as_u64().unwrap() > 0);
+    let resumed = json(&format!("{solve} --ranks 3 --resume {}", file.display()));
+    assert!(resumed["resumed_at"].as_u64().unwrap() > 0);
     for field in ["iterations", "solution_hash", "true_residual"] {
         assert_eq!(resumed[field], whole[field], "{field}");
     }
@@ -208,14 +208,14 @@ fn files_that_do_not_belong_to_the_solve_are_refused() {
             "of a solve with a preconditioner, found one of a solve without a preconditioner",
         ),
     ] {
-        check_refused(&format!("{other} --restart {file}"), expected);
+        check_refused(&format!("{other} --resume {file}"), expected);
     }
     check_refused(
-        &format!("{solve} --restart Cargo.toml"),
+        &format!("{solve} --resume Cargo.toml"),
         "found a file that begins with \"# The",
     );
     check_refused(
-        &format!("{solve} --restart no/such.ck"),
+        &format!("{solve} --resume no/such.ck"),
         "no/such.ck: expected a checkpoint, found",
     );
     check_refused(&format!("{solve} --every 3"), "--checkpoint <FILE>");
@@ -230,27 +230,27 @@ fn files_that_do_not_belong_to_the_solve_are_refused() {
 
     let whole = fs::read(&path).unwrap();
     let damaged = scratch("damaged.ck");
-    let restart = format!("{solve} --restart {}", damaged.display());
+    let resume = format!("{solve} --resume {}", damaged.display());
     fs::write(&damaged, &whole[..whole.len() - 1]).unwrap();
     let sizes = format!(
         "expected {} bytes, found {}: ",
         whole.len(),
         whole.len() - 1
     );
-    check_refused(&restart, &sizes);
+    check_refused(&resume, &sizes);
     fs::write(&damaged, &whole[..100]).unwrap();
-    check_refused(&restart, "the file is cut short or damaged");
+    check_refused(&resume, "the file is cut short or damaged");
     let mut flipped = whole.clone();
     flipped[whole.len() - 3] ^= 4;
     fs::write(&damaged, &flipped).unwrap();
     check_refused(
-        &restart,
+        &resume,
         "expected vectors with the sums that its header states",
     );
     let mut flipped = whole;
     flipped[64] ^= 1;
     fs::write(&damaged, &flipped).unwrap();
-    check_refused(&restart, "expected a header with the hash that it states");
+    check_refused(&resume, "expected a header with the hash that it states");
 }
 
 #[test]

@@ -102,15 +102,19 @@ fn refuses_what_makes_no_sense() {
         ),
         (
             "solve poisson2d:4 --restart 30",
-            "--restart: expected a checkpoint, or --solver gmres, fgmres or auto, found 30",
+            "--restart: expected --solver gmres, fgmres or auto, which restart, found cg",
         ),
         (
             "solve poisson2d:4 --solver gmres --restart 0",
-            "expected a whole number above 0 or a file, found 0",
+            "expected a whole number above 0, found 0",
         ),
         (
             "solve poisson2d:4 --solver gmres --restart state.ck",
-            "--restart: expected --solver cg, cgs or bicgstab, which have checkpoints, found gmres",
+            "expected a whole number above 0 (a checkpoint is named by --resume), found state.ck",
+        ),
+        (
+            "solve poisson2d:4 --solver gmres --resume state.ck",
+            "--resume: expected --solver cg, cgs or bicgstab, which have checkpoints, found gmres",
         ),
         (
             "solve poisson2d:4 --solver pipelined-cg --checkpoint state.ck",
@@ -154,8 +158,8 @@ fn refuses_what_makes_no_sense() {
             "--profile: expected another file than that of --out, found ./a.json",
         ),
         (
-            "solve poisson2d:4 --restart s.ck --out ./s.ck",
-            "--out: expected another file than that of --restart, found ./s.ck",
+            "solve poisson2d:4 --resume s.ck --out ./s.ck",
+            "--out: expected another file than that of --resume, found ./s.ck",
         ),
         (
             "info tests/data/array.mtx --spy tests/data/array.mtx",

@@ -56,7 +56,7 @@ fn several_right_hand_sides_are_solved() {
     for option in [
         "--plot a.png",
         "--checkpoint state.ck",
-        "--restart state.ck",
+        "--resume state.ck",
     ] {
         let output = run(&format!("{line} {option}"));
         let name = option.split(' ').next().unwrap();

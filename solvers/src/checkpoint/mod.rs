@@ -41,9 +41,9 @@ use std::path::{Path, PathBuf};
 /// let options = Options { checkpoint, max_iter: Some(12), ..Options::default() };
 /// cg_with(&a, &b, options)?;
 /// // … goes on after iteration 12, and ends where it would have.
-/// let options = Options { restart: Some(&file), ..Options::default() };
+/// let options = Options { resume: Some(&file), ..Options::default() };
 /// let solution = cg_with(&a, &b, options)?;
-/// assert_eq!(solution.restarted_at, 12);
+/// assert_eq!(solution.resumed_at, 12);
 /// assert_eq!(solution.x.to_vec()?, cg(&a, &b)?.x.to_vec()?);
 /// # std::fs::remove_file(file).unwrap();
 /// # Ok::<(), sparsefuse_runtime::Error>(())

@@ -361,7 +361,7 @@ impl<'p, 'o, T: Field> LeastSquares<'p, 'o, T> {
             x: self.x,
             reason,
             iterations: self.iterations,
-            restarted_at: 0,
+            resumed_at: 0,
             residual_norm,
             rhs_norm: self.rhs_norm,
             nullspace_part: 0.0,

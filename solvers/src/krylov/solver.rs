@@ -126,7 +126,7 @@ impl<'a, T: Field> KrylovSolver<'a, T> {
     /// As [`KrylovSolver::solve`]; the first failure ends all solves.
     pub fn solve_many(&mut self, rhs: &[Vector<T>]) -> Result<Vec<Solution<T>>, Error> {
         let options = &self.options;
-        let has_checkpoints = options.checkpoint.is_some() || options.restart.is_some();
+        let has_checkpoints = options.checkpoint.is_some() || options.resume.is_some();
         let one_by_one = options.monitor.is_some() || has_checkpoints;
         let runtime = rhs.first().map(Vector::runtime);
         let one_by_one = match runtime.filter(|runtime| runtime.ranks() > 1) {

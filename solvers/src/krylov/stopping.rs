@@ -55,8 +55,8 @@ pub(super) struct Stopping<'p, 'o, T> {
     /// stagnates.
     most_left: f64,
     history: Vec<f64>,
-    /// The iterations of the checkpoint that the method was restarted from.
-    restarted_at: usize,
+    /// The iterations of the checkpoint from which the method resumed.
+    resumed_at: usize,
     /// The iterations of the last checkpoint.
     saved_at: usize,
     /// Whose checkpoints these are; `None` where none are asked for.
@@ -123,12 +123,12 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
             Some(nullspace) => nullspace.split(b)?,
             None => (b.clone(), 0.0),
         };
-        let is_kept = options.checkpoint.is_some() || options.restart.is_some();
+        let is_kept = options.checkpoint.is_some() || options.resume.is_some();
         let header = match is_kept {
             true => Some(describe(method, a, &b, &options)?),
             false => None,
         };
-        let (start, state) = match (&header, options.restart) {
+        let (start, state) = match (&header, options.resume) {
             (Some(header), Some(path)) => {
                 let (header, start) = restart(path, header, &b, method.saved_vectors())?;
                 (start, Some(header.state))
@@ -167,7 +167,7 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
             is_negative: None,
             most_left: 0.5,
             history: state.history,
-            restarted_at: state.iterations,
+            resumed_at: state.iterations,
             saved_at: state.iterations,
             header,
             saved: start.saved,
@@ -469,7 +469,7 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
             x,
             reason,
             iterations: self.iterations,
-            restarted_at: self.restarted_at,
+            resumed_at: self.resumed_at,
             residual_norm,
             rhs_norm: self.rhs_norm,
             nullspace_part: self.nullspace_part,
@@ -499,7 +499,7 @@ fn begin<T: Field>(
     b: &Vector<T>,
     options: &Options<'_, T>,
 ) -> Result<Start<T>, Error> {
-    let guess = options.x0.filter(|_| options.restart.is_none());
+    let guess = options.x0.filter(|_| options.resume.is_none());
     let x = match guess {
         Some(x0) => match a.nullspace() {
             Some(nullspace) => nullspace.project(x0)?,

@@ -77,9 +77,9 @@ fn check_damping<T>(op: &'static str, damping: f64, options: &Options<'_, T>) ->
 
 /// Checkpoints that a method does not write or read are refused.
 fn check_no_checkpoint<T>(op: &'static str, options: &Options<'_, T>) -> Result<(), Error> {
-    let (asked, path) = match (&options.checkpoint, options.restart) {
+    let (asked, path) = match (&options.checkpoint, options.resume) {
         (Some(checkpoint), _) => ("one to be written to", checkpoint.file),
-        (None, Some(path)) => ("a restart from", path),
+        (None, Some(path)) => ("one to resume from,", path),
         (None, None) => return Ok(()),
     };
     let expected = "no checkpoint, which only cg, cgs and bicgstab have";

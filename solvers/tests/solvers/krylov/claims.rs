@@ -271,7 +271,7 @@ fn resumed_solves_end_as_whole_ones() {
                 assert_eq!(cut.0, StopReason::IterationLimit);
                 after_claims += usize::from(cut.4[limit] <= 1e-6 * rhs_norm);
                 let resumed = solve(Options {
-                    restart: Some(&file),
+                    resume: Some(&file),
                     ..Options::default()
                 });
                 assert_eq!(resumed, whole, "{method} of {longest}, {seed}, at {limit}");

@@ -443,7 +443,7 @@ fn conjugate_gradients_of_negative_definite_matrices() {
     let begun = Method::Cg.solve(&minus_a, &b, some).unwrap();
     assert_eq!(begun.reason, StopReason::IterationLimit);
     let others = Options {
-        restart: Some(&file),
+        resume: Some(&file),
         ..Options::default()
     };
     let ended = Method::Cg.solve(&minus_a, &b, others).unwrap();
