@@ -25,6 +25,7 @@ const BLOCK: usize = 32;
 /// Which elements of a convolution of `n` and `m` elements are wanted: where the vectors overlap
 /// how far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Overlap {
     /// All, wherever an element of each meets one of the other: `n + m - 1`.
     Full,

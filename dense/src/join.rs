@@ -16,6 +16,7 @@ use std::ops::Range;
 
 /// What [`Array::pad`] puts around an array.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Padding<T> {
     /// One value.
     Constant(T),

@@ -102,6 +102,7 @@ pub enum Executor {
 
 /// A device with memory of its own. Results have the same bits with and without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DeviceKind {
     /// None.
     Host,

@@ -144,7 +144,7 @@ struct Generator<T: Field> {
 impl<T: Field> Generator<T> {
     fn new(a: &Csr<T>) -> Result<Self, Error> {
         let n = a.n_rows();
-        let (re, im) = a.diagonal()?.sum().get()?.parts();
+        let (re, im) = a.diagonal(0)?.sum().get()?.parts();
         let mean = Complex::new(re, im) / n.max(1) as f64;
         // What is subtracted is a number of the type.
         let (re, im) = T::from_parts(mean.re, mean.im).parts();

@@ -60,6 +60,7 @@ pub struct Options<'a, T> {
 
 /// Where a preconditioner M stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Side {
     /// A M^-1 y = b with x = M^-1 y: residuals are those of A x = b.
     #[default]
@@ -140,6 +141,7 @@ impl<T> fmt::Debug for Options<'_, T> {
 /// of that, [`Solution::converged`] asks.
 #[derive(Clone, Debug)]
 #[must_use = "a solution tells whether the solver has converged"]
+#[non_exhaustive]
 pub struct Solution<T> {
     /// The approximate solution.
     pub x: Vector<T>,

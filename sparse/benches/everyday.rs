@@ -83,9 +83,9 @@ const WORKS: [(&str, Work); 51] = [
     ("norm1", |d| Ok(Made::Number(d.a.norm1().get()?))),
     ("norm_inf", |d| Ok(Made::Number(d.a.norm_inf().get()?))),
     ("norm_max", |d| Ok(Made::Number(d.a.norm_max().get()?))),
-    ("diagonal", |d| vector(d.a.diagonal()?)),
+    ("diagonal", |d| vector(d.a.diagonal(0)?)),
     ("diagonal, tridiagonal", |d| {
-        vector(d.tridiagonal.diagonal()?)
+        vector(d.tridiagonal.diagonal(0)?)
     }),
     ("scale", |d| matrix(d.a.scale(1.5))),
     ("scale_rows", |d| matrix(d.a.scale_rows(&d.factors)?)),

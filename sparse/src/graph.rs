@@ -59,6 +59,7 @@ pub enum Connection {
 
 /// The components of a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Components {
     /// How many they are.
     pub count: usize,
@@ -102,6 +103,7 @@ pub fn connected_components<T: Numeric>(
 
 /// A breadth-first search.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BreadthFirst {
     /// The nodes that the start reaches, itself first, in the order in which they are found.
     pub order: Vec<usize>,
@@ -149,6 +151,7 @@ pub fn breadth_first<T: Numeric>(
 
 /// Shortest paths from some sources to all nodes.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ShortestPaths {
     /// For each source the distance of every node, infinite where there is no path.
     pub distances: Vec<Vec<f64>>,

@@ -68,7 +68,7 @@ fn of_numbers<T: Numeric>() -> Vec<*const ()> {
         Csr::<T>::rmatvec as *const (),
         Csr::<T>::balance as *const (),
         Csr::<T>::diagonal as *const (),
-        Csr::<T>::diagonal_at as *const (),
+        Csr::<T>::diagonal as *const (),
         Csr::<T>::lower_triangle as *const (),
         Csr::<T>::upper_triangle as *const (),
         Csr::<T>::drop_small as *const (),

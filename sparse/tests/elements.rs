@@ -83,7 +83,7 @@ proptest! {
             let values = Vector::from_fn([places.len()], |[k]| k as f64);
             let b = csr(&a)?.with_diagonal(offset, &values)?;
             assert_eq!(b.shape(), (n_rows, n_cols));
-            assert_eq!(b.diagonal_at(offset)?.to_vec()?, values.to_vec()?);
+            assert_eq!(b.diagonal(offset)?.to_vec()?, values.to_vec()?);
             b.to_dense()?.to_vec()
         });
         prop_assert_eq!(found, expected);

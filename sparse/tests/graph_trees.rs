@@ -85,11 +85,11 @@ fn laplacians_of_scipy() {
         );
         let one_way = graph(2, &[(0, 1, 3.0)])?;
         assert_eq!(
-            laplacian(&one_way, Degree::In)?.diagonal()?.to_vec()?,
+            laplacian(&one_way, Degree::In)?.diagonal(0)?.to_vec()?,
             [0.0, 3.0]
         );
         assert_eq!(
-            laplacian(&one_way, Degree::Out)?.diagonal()?.to_vec()?,
+            laplacian(&one_way, Degree::Out)?.diagonal(0)?.to_vec()?,
             [3.0, 0.0]
         );
         Ok(())

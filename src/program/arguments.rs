@@ -620,8 +620,14 @@ fn every(text: &str) -> Result<usize, String> {
 }
 
 fn restart(text: &str) -> Result<usize, String> {
-    let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    let hint = if is_number { "" } else { " (a checkpoint is named by --resume)" };
+    let is_number = text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'-');
+    let hint = if is_number {
+        ""
+    } else {
+        " (a checkpoint is named by --resume)"
+    };
     let value = text.parse().ok().filter(|&value| value > 0);
     value.ok_or_else(|| format!("expected a whole number above 0{hint}, found {text}"))
 }

@@ -246,7 +246,7 @@ fn of_hermitian<T: Field>(
     let found = Found {
         values: eigen.values.into_iter().map(Complex::from).collect(),
         residuals: eigen.residuals,
-        converged: eigen.converged,
+        converged: eigen.n_converged,
         restarts: eigen.iterations,
         products: eigen.products,
         reason: eigen.reason,
@@ -287,7 +287,7 @@ fn of_general<T: Field>(
     let found = Found {
         values: eigen.values,
         residuals: eigen.residuals,
-        converged: eigen.converged,
+        converged: eigen.n_converged,
         restarts: eigen.iterations,
         products: eigen.products,
         reason: eigen.reason,

@@ -542,7 +542,7 @@ impl Rank {
                 self.vars.insert(*out, Entry::Matrix(transposed));
             }
             Step::Diagonal { out, matrix } => {
-                let diagonal = with_matrix!(self.matrix(*matrix), a => Handle::of(&a.diagonal()?));
+                let diagonal = with_matrix!(self.matrix(*matrix), a => Handle::of(&a.diagonal(0)?));
                 self.set(*out, diagonal);
             }
             Step::ReadMatrix { matrix } => self.show_matrix(*matrix),

@@ -86,13 +86,13 @@ fn a_rank_reads_and_makes_the_bytes_of_its_rows() {
         a.transpose().unwrap();
         let sums = sums_of(&runtime, "transpose").unwrap();
         assert_eq!(sums.bytes as usize, 2 * whole);
-        a.diagonal().unwrap();
+        a.diagonal(0).unwrap();
         let sums = sums_of(&runtime, "diagonal").unwrap();
         assert_eq!(sums.bytes as usize, whole + 8 * 40);
     });
     let read = run_ranks(2, &config(), |runtime| {
         let a = gallery::poisson1d::<f64>(40).unwrap();
-        a.diagonal().unwrap();
+        a.diagonal(0).unwrap();
         sums_of(runtime, "diagonal").unwrap().bytes as usize
     });
     // The last rank has the position behind the last row.
@@ -189,7 +189,7 @@ fn explain_names_what_has_run_since_the_last_window() {
         let b = a.scale(2.0);
         b.transpose().unwrap();
         b.transpose().unwrap();
-        b.diagonal().unwrap();
+        b.diagonal(0).unwrap();
         let text = runtime.explain();
         let (window, since) = text.split_once("eager tasks since then\n").unwrap();
         assert!(window.contains("mul"), "{text}");

@@ -53,11 +53,7 @@ fn several_right_hand_sides_are_solved() {
         1,
         &["result    0 of 3 columns converged"],
     );
-    for option in [
-        "--plot a.png",
-        "--checkpoint state.ck",
-        "--resume state.ck",
-    ] {
+    for option in ["--plot a.png", "--checkpoint state.ck", "--resume state.ck"] {
         let output = run(&format!("{line} {option}"));
         let name = option.split(' ').next().unwrap();
         let expected = format!(

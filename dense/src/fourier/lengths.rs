@@ -11,6 +11,7 @@ use sparsefuse_runtime::Error;
 /// Which of a transform and its inverse is divided: `norm` of NumPy's and SciPy's functions. Of `n`
 /// elements one is divided by `n`, or both by its root.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FftNorm {
     /// The inverse is divided by `n`, as by the methods that have no such argument.
     #[default]

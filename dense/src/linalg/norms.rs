@@ -10,6 +10,7 @@ use sparsefuse_runtime::Error;
 
 /// Which norm of a matrix: `ord` of NumPy's `linalg.norm`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MatrixNorm {
     /// The root of the sum of squares, as [`Array::norm2`] and [`Array::norm2_axis`] compute it.
     Frobenius,

@@ -20,7 +20,7 @@ impl Msr {
             return Err(Error::argument("Msr::new", "a square matrix", found));
         }
         Ok(Self {
-            diagonal: a.diagonal()?,
+            diagonal: a.diagonal(0)?,
             others: a.filter(|row, column, _| row != column)?,
         })
     }

@@ -4,6 +4,7 @@ use crate::comm::exchange::Sent;
 
 /// What a fused task would do on the rank of the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PlannedTask {
     /// The names of its tasks.
     pub name: String,

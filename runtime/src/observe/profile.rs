@@ -21,6 +21,7 @@ const LONG: usize = 60;
 
 /// What was recorded; see the module's text.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Profile {
     begin: Instant,
     /// By region, kind, in the order of [`TaskKind`], and name.
@@ -58,6 +59,7 @@ impl TaskKind {
 
 /// The sums of one fused task, or of the other tasks of one kind and name, on one rank.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct KernelProfile {
     number: u32,
     /// The region of the program, or several with `+` between them; nothing outside of all.

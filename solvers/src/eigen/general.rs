@@ -24,6 +24,7 @@ const OP: &str = "eigs";
 
 /// Which of some complex eigenvalues are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum WhichComplex {
     /// Those of the largest magnitude. SciPy calls them LM.
     #[default]
@@ -115,6 +116,7 @@ impl<T> fmt::Debug for EigsOptions<'_, T> {
 
 /// Eigenvalues and eigenvectors that are complex, as those of a real operator may be.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ComplexEigen<C> {
     /// The eigenvalues, the most wanted first. As many as were asked for, converged or not; fewer
     /// only if the operator gave something that is not a number. Of two that are conjugates of each
@@ -126,7 +128,7 @@ pub struct ComplexEigen<C> {
     /// ‖A x - lambda x‖ of each, computed from the vectors at the end.
     pub residuals: Vec<f64>,
     /// How many have converged.
-    pub converged: usize,
+    pub n_converged: usize,
     /// Restarts.
     pub iterations: usize,
     /// Products with the operator, or its inverse, before the residuals were computed.
@@ -289,7 +291,7 @@ fn near<T: Field>(
     let reason = found.reason;
     let mut eigen = finish(a, found, |nu| shift + nu.inv())?;
     if is_hidden {
-        eigen.converged = 0;
+        eigen.n_converged = 0;
         eigen.reason = StopReason::Stagnation;
     } else if reason != StopReason::NotFinite {
         let probe = Vector::random_normal([n], SEED);
@@ -370,7 +372,7 @@ fn finish<T: Field>(
         residuals: lengths(&left)?,
         vectors: vectors.iter().map(Parts::joined).collect(),
         values,
-        converged: found.converged,
+        n_converged: found.converged,
         iterations: found.iterations,
         products: found.products,
         reason: found.reason,
@@ -398,8 +400,8 @@ fn judged<C>(
     let is_small = |(residual, value): &(&f64, &Complex<f64>)| {
         **residual <= (tol * size(**value)).max(rounding * largest)
     };
-    eigen.converged = eigen.converged.min(pairs.filter(is_small).count());
-    if eigen.reason == StopReason::Converged && eigen.converged < eigen.values.len() {
+    eigen.n_converged = eigen.n_converged.min(pairs.filter(is_small).count());
+    if eigen.reason == StopReason::Converged && eigen.n_converged < eigen.values.len() {
         eigen.reason = StopReason::Stagnation;
     }
     eigen
@@ -419,7 +421,7 @@ fn multiplied<C>(mut eigen: ComplexEigen<C>, power: i32) -> ComplexEigen<C> {
     let is_finite = |pair: &(&Complex<f64>, &f64)| pair.0.is_finite() && pair.1.is_finite();
     let n_finite = pairs.filter(is_finite).count();
     if n_finite < eigen.values.len() {
-        eigen.converged = eigen.converged.min(n_finite);
+        eigen.n_converged = eigen.n_converged.min(n_finite);
         eigen.reason = StopReason::NotFinite;
     }
     eigen

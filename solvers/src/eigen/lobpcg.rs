@@ -489,7 +489,7 @@ impl<'a, 'o, T: Field> Search<'a, 'o, T> {
             residuals: norms(&left)?,
             values: self.values,
             vectors: block.x,
-            converged: self.converged,
+            n_converged: self.converged,
             iterations: self.iterations,
             products: self.products,
             reason,

@@ -51,6 +51,7 @@ use sparsefuse_sparse::Csr;
 
 /// Eigenvalues and eigenvectors.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Eigen<T> {
     /// The eigenvalues, in ascending order. As many as were asked for, converged or not; fewer only
     /// if the operator gave something that is not a number, or if so few are finite, of a mass
@@ -61,7 +62,7 @@ pub struct Eigen<T> {
     /// ‖A x - lambda x‖ of each, or ‖A x - lambda B x‖, computed from the vectors at the end.
     pub residuals: Vec<f64>,
     /// How many have converged.
-    pub converged: usize,
+    pub n_converged: usize,
     /// Restarts of Lanczos's method, or iterations of LOBPCG.
     pub iterations: usize,
     /// Products with the operator, or its inverse, before the residuals were computed.

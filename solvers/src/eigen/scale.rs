@@ -79,7 +79,7 @@ pub(super) fn multiplied<T: Field>(mut eigen: Eigen<T>, of_a: i32, of_b: i32) ->
         .filter(finite)
         .count();
     if n_finite < eigen.values.len() {
-        eigen.converged = eigen.converged.min(n_finite);
+        eigen.n_converged = eigen.n_converged.min(n_finite);
         eigen.reason = StopReason::NotFinite;
     }
     eigen

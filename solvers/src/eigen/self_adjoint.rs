@@ -20,6 +20,7 @@ const OP: &str = "eigsh";
 
 /// Which eigenvalues are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Which {
     /// The algebraically largest. SciPy calls them LA.
     Largest,
@@ -336,7 +337,7 @@ fn by_inverse<T: Field>(
     };
     let mut eigen = finish(a, mass, found, |nu| scales.shift + 1.0 / nu)?;
     if scales.is_hidden {
-        eigen.converged = 0;
+        eigen.n_converged = 0;
         eigen.reason = StopReason::Stagnation;
     } else {
         eigen = judged(a, mass, eigen, options.tol, scales.shift)?;
@@ -402,7 +403,7 @@ fn finish<T: Field>(
         residuals: norms(&left)?,
         values,
         vectors,
-        converged: found.converged,
+        n_converged: found.converged,
         iterations: found.iterations,
         products: found.products,
         reason: found.reason,
@@ -450,8 +451,8 @@ fn judged<T: Field>(
     };
     let pairs = eigen.residuals.iter().zip(sizes);
     let small = pairs.filter(|&(&residual, size)| residual <= most * size);
-    eigen.converged = eigen.converged.min(small.count());
-    if eigen.reason == StopReason::Converged && eigen.converged < eigen.values.len() {
+    eigen.n_converged = eigen.n_converged.min(small.count());
+    if eigen.reason == StopReason::Converged && eigen.n_converged < eigen.values.len() {
         eigen.reason = StopReason::Stagnation;
     }
     Ok(eigen)

@@ -25,6 +25,7 @@ const SEED: u64 = 0x5eed_0f5d;
 
 /// Singular values and their vectors: A `right[i]` = `values[i]` `left[i]`.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Singular<T> {
     /// The singular values, in descending order: as many as were asked for, converged or not.
     pub values: Vec<f64>,
@@ -36,7 +37,7 @@ pub struct Singular<T> {
     /// construction.
     pub residuals: Vec<f64>,
     /// How many have converged.
-    pub converged: usize,
+    pub n_converged: usize,
     /// Restarts of Lanczos's method.
     pub iterations: usize,
     /// Products with the operator, and as many with its adjoint, before the residuals were
@@ -128,8 +129,8 @@ pub fn svds<T: Field>(
         left,
         right,
         residuals: multiplied(residuals),
-        converged: if is_finite {
-            found.converged.min(good)
+        n_converged: if is_finite {
+            found.n_converged.min(good)
         } else {
             0
         },

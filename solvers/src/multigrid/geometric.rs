@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 /// Along which axes a grid is made coarser.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Coarsening {
     /// Along those in which most rows couple at least half as strongly as in the strongest one: all
     /// of an isotropic problem, the strong ones of an anisotropic one, where smoothing by points

@@ -14,6 +14,7 @@ use sparsefuse_runtime::Error;
 
 /// How values get from a grid to the next coarser one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Restriction {
     /// Each coarse point gets a mean of its fine neighbours: the transpose of the linear
     /// interpolation, divided by 2 for each coarsened axis.
@@ -25,6 +26,7 @@ pub enum Restriction {
 
 /// How values get from a coarse grid to the next finer one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Prolongation {
     /// Linear interpolation along each axis (bilinear, trilinear), with 0 on the boundary where the
     /// matrix has one, by its rows' sums: a Dirichlet condition at whatever distance.

@@ -2,6 +2,7 @@
 
 /// The order in which a cycle visits the levels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Cycle {
     /// Down and up again: each level once.
     #[default]
@@ -20,6 +21,7 @@ pub enum Cycle {
 
 /// What damps the part of the error that the next level cannot represent.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Smoother {
     /// x += omega D^-1 (b - A x), as often as there are steps.
     Jacobi {
@@ -52,6 +54,7 @@ impl Smoother {
 
 /// How the system of the last level is solved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CoarseSolver {
     /// Exactly: by the inverse, a dense matrix that is made once, of at most 4000 rows. The product
     /// with it is a task like any other, so the cycle stays in the window. Of a singular matrix,

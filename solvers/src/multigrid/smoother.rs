@@ -37,7 +37,7 @@ pub(super) enum Diagonal<T> {
 impl<T: Field> Diagonal<T> {
     /// D^-1 of a matrix; 1 where the diagonal is 0, which leaves such rows to the others.
     pub(super) fn inverse_of(a: &Csr<T>) -> Result<Self, Error> {
-        let diagonal = a.diagonal()?;
+        let diagonal = a.diagonal(0)?;
         let divisor = diagonal.equal(T::ZERO).select(T::ONE, &diagonal);
         Self::Varying(divisor.recip()).simplified()
     }

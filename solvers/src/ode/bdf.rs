@@ -122,7 +122,7 @@ impl<'a, T: Field, const D: usize> Bdf<'a, T, D> {
             at.y = y;
             self.last = Some((t, h, self.differences[..=order].to_vec()));
             if self.equal_steps > order {
-                self.choose((error, safety), &allowed, at.longest_step())?;
+                self.choose((error, safety), &allowed, at.max_step())?;
             }
             return Ok(None);
         }
@@ -152,7 +152,7 @@ impl<'a, T: Field, const D: usize> Bdf<'a, T, D> {
         &mut self,
         (error, safety): (f64, f64),
         allowed: &Array<T::Real, D>,
-        longest_step: f64,
+        max_step: f64,
     ) -> Result<(), Error> {
         let order = self.order;
         let error_of = |other: usize| {
@@ -176,7 +176,7 @@ impl<'a, T: Field, const D: usize> Bdf<'a, T, D> {
             }
         }
         let factor = MOST_FACTOR.min(safety * longest);
-        let factor = factor.min(longest_step / self.length);
+        let factor = factor.min(max_step / self.length);
         if best == order && factor == 1.0 {
             self.equal_steps = 0;
             return Ok(());

@@ -35,6 +35,7 @@ pub enum Scheme {
 
 /// Which states are kept.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum Output<'a> {
     /// None but the last, which is [`Trajectory::y`](super::Trajectory::y).
     #[default]
@@ -49,6 +50,7 @@ pub enum Output<'a> {
 /// What an implicit scheme knows of the Jacobian of f: how the slope's elements change with those
 /// of the state, both as vectors in row-major order.
 #[derive(Default)]
+#[non_exhaustive]
 pub enum Jacobian<'a, T, const D: usize> {
     /// Nothing. Of a state of up to 100 elements differences of slopes make it, one evaluation for
     /// each element, and the systems with I - c J are solved by complete factors as below (not
@@ -68,6 +70,7 @@ pub enum Jacobian<'a, T, const D: usize> {
 
 /// Where a number that an [`Event`] watches crosses 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Crossing {
     /// From below or from above.
     #[default]
@@ -105,9 +108,9 @@ pub struct IvpOptions<'a, T, const D: usize> {
     pub first_step: Option<f64>,
     /// The longest step; infinite by default. One that is below ten roundings of the time ends the
     /// integration.
-    pub longest_step: f64,
+    pub max_step: f64,
     /// The most steps, those that are tried again included; none by default.
-    pub most_steps: Option<usize>,
+    pub max_steps: Option<usize>,
     /// Which states are kept.
     pub output: Output<'a>,
     /// For [`Scheme::Bdf`].
@@ -126,8 +129,8 @@ impl<T: Field, const D: usize> Default for IvpOptions<'_, T, D> {
             rtol: 1e-3,
             atol: 1e-6,
             first_step: None,
-            longest_step: f64::INFINITY,
-            most_steps: None,
+            max_step: f64::INFINITY,
+            max_steps: None,
             output: Output::default(),
             jacobian: Jacobian::default(),
             events: Vec::new(),
@@ -143,8 +146,8 @@ impl<T, const D: usize> fmt::Debug for IvpOptions<'_, T, D> {
             .field("rtol", &self.rtol)
             .field("atol", &self.atol)
             .field("first_step", &self.first_step)
-            .field("longest_step", &self.longest_step)
-            .field("most_steps", &self.most_steps)
+            .field("max_step", &self.max_step)
+            .field("max_steps", &self.max_steps)
             .field("output", &self.output)
             .field("jacobian", &self.jacobian)
             .field("events", &self.events)

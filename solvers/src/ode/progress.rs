@@ -29,8 +29,8 @@ pub(super) struct Progress<T, const D: usize> {
     end: f64,
     /// 1 or -1.
     pub(super) towards: f64,
-    longest_step: f64,
-    most_steps: usize,
+    max_step: f64,
+    max_steps: usize,
     /// Steps that have been tried.
     pub(super) tries: usize,
 }
@@ -40,16 +40,16 @@ impl<T, const D: usize> Progress<T, D> {
     pub(super) fn new(
         (t, y): (f64, Array<T, D>),
         end: f64,
-        longest_step: f64,
-        most_steps: Option<usize>,
+        max_step: f64,
+        max_steps: Option<usize>,
     ) -> Self {
         Self {
             t,
             y,
             end,
             towards: if end < t { -1.0 } else { 1.0 },
-            longest_step,
-            most_steps: most_steps.unwrap_or(usize::MAX),
+            max_step,
+            max_steps: max_steps.unwrap_or(usize::MAX),
             tries: 0,
         }
     }
@@ -59,14 +59,14 @@ impl<T, const D: usize> Progress<T, D> {
     /// integration, and so is a longest step that is.
     pub(super) fn next_try(&mut self, length: f64, is_again: bool) -> Result<Try, IvpEnd> {
         let least = self.least_step();
-        if self.longest_step < least || is_again && length < least {
+        if self.max_step < least || is_again && length < least {
             return Err(IvpEnd::StepTooShort);
         }
-        if self.tries == self.most_steps {
+        if self.tries == self.max_steps {
             return Err(IvpEnd::StepLimit);
         }
         self.tries += 1;
-        let length = length.min(self.longest_step).max(least);
+        let length = length.min(self.max_step).max(least);
         let t = self.t + self.towards * length;
         let is_beyond = self.towards * (t - self.end) > 0.0;
         let t = if is_beyond { self.end } else { t };
@@ -75,8 +75,8 @@ impl<T, const D: usize> Progress<T, D> {
         Ok(Try { t, h, length })
     }
 
-    pub(super) fn longest_step(&self) -> f64 {
-        self.longest_step
+    pub(super) fn max_step(&self) -> f64 {
+        self.max_step
     }
 
     /// The time to go to.

@@ -101,7 +101,7 @@ fn integrate<T: Field, const D: usize>(
 ) -> Result<Trajectory<T, D>, Error> {
     check((begin, end), y, &options)?;
     let mut rhs = Rhs::new(f, (options.rtol, options.atol));
-    let (longest, most) = (options.longest_step, options.most_steps);
+    let (longest, most) = (options.max_step, options.max_steps);
     let mut at = Progress::new((begin, y.clone()), end, longest, most);
     let mut sampling = Sampling::new(options.output, options.events, &at)?;
     let mut stop = None;
@@ -164,9 +164,9 @@ fn check<T: Field, const D: usize>(
         let expected = "an absolute tolerance of at least 0".into();
         return refuse(expected, options.atol.to_string());
     }
-    if !(options.longest_step > 0.0) {
+    if !(options.max_step > 0.0) {
         let expected = "a longest step above 0".into();
-        return refuse(expected, options.longest_step.to_string());
+        return refuse(expected, options.max_step.to_string());
     }
     if let Some(first) = options.first_step
         && !(first > 0.0 && first <= (end - begin).abs())

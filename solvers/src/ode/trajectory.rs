@@ -5,6 +5,7 @@ use std::fmt;
 
 /// What an integration has found.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Trajectory<T, const D: usize> {
     /// The times of the states that were asked for.
     pub times: Vec<f64>,

@@ -207,7 +207,7 @@ impl<T: Field> Direct<T> {
     ///
     /// let a = gallery::poisson1d::<f64>(9)?; // of determinant 10
     /// let (l, order) = spcholesky(&a)?.cholesky_factor()?;
-    /// let log_det = l.diagonal()?.ln().sum().get()? * 2.0;
+    /// let log_det = l.diagonal(0)?.ln().sum().get()? * 2.0;
     /// assert!((log_det - 10f64.ln()).abs() < 1e-14);
     ///
     /// let of_precision_a = TriangularSolve::new(&l.transpose()?, Triangle::Upper, Diagonal::Stored)?

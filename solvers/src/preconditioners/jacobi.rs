@@ -23,7 +23,7 @@ impl<T: Field> Jacobi<T> {
     /// If the matrix is not square, or its values could not be computed.
     pub fn new(a: &Csr<T>) -> Result<Self, Error> {
         check_square("jacobi", a)?;
-        let diagonal = a.diagonal()?;
+        let diagonal = a.diagonal(0)?;
         let divisor = diagonal.equal(T::ZERO).select(T::ONE, &diagonal);
         Ok(Self {
             inverse: divisor.recip(),

@@ -20,6 +20,7 @@ const SETUP: &str = "schwarz_setup";
 
 /// How the system of one block is solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BlockSolve {
     /// By ILU(0).
     Ilu0,

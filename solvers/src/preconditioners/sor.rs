@@ -17,6 +17,7 @@ const OP: &str = "sor";
 
 /// In which direction the rows are relaxed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SorSweep {
     /// From the first row, or color, to the last.
     Forward,
@@ -29,6 +30,7 @@ pub enum SorSweep {
 
 /// In which order the rows are relaxed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SorOrder {
     /// One row after the other: a triangular solve, through which the ranks follow one another.
     Sequential,

@@ -60,7 +60,7 @@ pub struct Dia<T> {
     layout: RowLayout,
     n_cols: usize,
     /// Ascending, the same on every rank.
-    offsets: Arc<[i64]>,
+    offsets: Arc<[isize]>,
     /// The elements, row by row, cut where the rows are.
     vals: Vector<T>,
     rows: RowForm<T>,
@@ -78,9 +78,9 @@ impl<T: Numeric> Dia<T> {
     pub fn from_diagonals(
         n_rows: usize,
         n_cols: usize,
-        diagonals: &[(i64, impl AsRef<[T]> + Sync)],
+        diagonals: &[(isize, impl AsRef<[T]> + Sync)],
     ) -> Result<Self, Error> {
-        let mut sorted: Vec<(i64, &[T])> = Vec::new();
+        let mut sorted: Vec<(isize, &[T])> = Vec::new();
         for (offset, elements) in diagonals {
             sorted.push((*offset, elements.as_ref()));
         }
@@ -135,7 +135,7 @@ impl<T: Numeric> Dia<T> {
         n_rows: usize,
         n_cols: usize,
         data: &[T],
-        offsets: &[i64],
+        offsets: &[isize],
     ) -> Result<Self, Error> {
         let width = data.len().checked_div(offsets.len()).unwrap_or(0);
         if width * offsets.len() != data.len() {
@@ -155,7 +155,7 @@ impl<T: Numeric> Dia<T> {
         let sorted = checked("from_scipy", (n_rows, n_cols), sorted)?;
         let columns = sorted.clone();
         Self::made(n_rows, n_cols, sorted, |row, diagonal| {
-            let column = (row as i64 + columns[diagonal]) as usize;
+            let column = (row as isize + columns[diagonal]) as usize;
             match column < width {
                 true => data[order[diagonal] * width + column],
                 false => T::ZERO,
@@ -180,7 +180,7 @@ impl<T: Numeric> Dia<T> {
     pub fn from_elements(
         n_rows: usize,
         n_cols: usize,
-        offsets: &[i64],
+        offsets: &[isize],
         element: impl Fn(usize, usize) -> T + Sync + Send,
     ) -> Result<Self, Error> {
         let mut offsets = offsets.to_vec();
@@ -188,7 +188,7 @@ impl<T: Numeric> Dia<T> {
         let offsets = checked("from_elements", (n_rows, n_cols), offsets)?;
         let columns = offsets.clone();
         Self::made(n_rows, n_cols, offsets, |row, diagonal| {
-            element(row, (row as i64 + columns[diagonal]) as usize)
+            element(row, (row as isize + columns[diagonal]) as usize)
         })
     }
 
@@ -196,7 +196,7 @@ impl<T: Numeric> Dia<T> {
     fn made(
         n_rows: usize,
         n_cols: usize,
-        offsets: Arc<[i64]>,
+        offsets: Arc<[isize]>,
         element: impl Fn(usize, usize) -> T + Sync + Send,
     ) -> Result<Self, Error> {
         let runtime = Runtime::current();
@@ -223,7 +223,7 @@ impl<T: Numeric> Dia<T> {
 
     /// The offsets of the diagonals, ascending: above the main one positive.
     #[must_use]
-    pub fn offsets(&self) -> &[i64] {
+    pub fn offsets(&self) -> &[isize] {
         &self.offsets
     }
 
@@ -268,11 +268,11 @@ impl<T: Numeric> Dia<T> {
     /// # Errors
     ///
     /// If the computation of the values failed.
-    pub fn to_diagonals(&self) -> Result<Vec<(i64, Vec<T>)>, Error> {
+    pub fn to_diagonals(&self) -> Result<Vec<(isize, Vec<T>)>, Error> {
         let vals = self.vals.to_vec()?;
         let diagonals = self.diagonals();
-        let empty = |&offset: &i64| (offset, Vec::with_capacity(diagonals.rows_of(offset).len()));
-        let mut all: Vec<(i64, Vec<T>)> = self.offsets.iter().map(empty).collect();
+        let empty = |&offset: &isize| (offset, Vec::with_capacity(diagonals.rows_of(offset).len()));
+        let mut all: Vec<(isize, Vec<T>)> = self.offsets.iter().map(empty).collect();
         let mut vals = vals.into_iter();
         for row in 0..self.layout.n_rows() {
             for (diagonal, value) in diagonals.of_row(row).zip(vals.by_ref()) {
@@ -347,7 +347,7 @@ impl<T: Numeric> Dia<T> {
             && self.runtime().is(other.runtime())
     }
 
-    fn offsets_of_both(&self, other: &Self) -> Arc<[i64]> {
+    fn offsets_of_both(&self, other: &Self) -> Arc<[isize]> {
         let mut offsets = [&*self.offsets, &*other.offsets].concat();
         offsets.sort_unstable();
         offsets.dedup();
@@ -355,7 +355,7 @@ impl<T: Numeric> Dia<T> {
     }
 
     /// The matrix whose row format this is, with all elements of these diagonals.
-    fn of_rows(rows: &Csr<T>, offsets: Arc<[i64]>) -> Result<Self, Error> {
+    fn of_rows(rows: &Csr<T>, offsets: Arc<[isize]>) -> Result<Self, Error> {
         Ok(Self {
             layout: rows.row_layout()?,
             n_cols: rows.n_cols(),
@@ -452,8 +452,8 @@ impl<T: Numeric> Csr<T> {
 fn checked(
     op: &'static str,
     (n_rows, n_cols): (usize, usize),
-    offsets: Vec<i64>,
-) -> Result<Arc<[i64]>, Error> {
+    offsets: Vec<isize>,
+) -> Result<Arc<[isize]>, Error> {
     assembly::check_shape(op, n_rows, n_cols)?;
     let all = Diagonals {
         n_rows,
@@ -464,7 +464,7 @@ fn checked(
         let found = format!("{} twice", pair[0]);
         return Err(Error::argument(op, "different offsets", found));
     }
-    let is_outside = |&&offset: &&i64| all.rows_of(offset).is_empty();
+    let is_outside = |&&offset: &&isize| all.rows_of(offset).is_empty();
     if let Some(offset) = offsets.iter().find(is_outside) {
         let expected = format!("offsets of diagonals of a {n_rows} by {n_cols} matrix");
         return Err(Error::argument(op, expected, offset.to_string()));

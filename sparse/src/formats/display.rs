@@ -2,7 +2,11 @@
 //!
 //! Of more than 50 entries the first and the last 25 are shown. Each rank writes those that it has.
 
+use crate::formats::bsr::Bsr;
+use crate::formats::coo::Coo;
+use crate::formats::csc::Csc;
 use crate::formats::csr::Csr;
+use crate::formats::dia::Dia;
 use crate::formats::eager::eager;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::Error;
@@ -38,6 +42,23 @@ impl<T: Numeric> fmt::Display for Csr<T> {
         }
     }
 }
+
+macro_rules! shown_by_rows {
+    ($($matrix:ident)*) => {$(
+        #[doc = "Shows the matrix by rows, as [`Csr`] does; by way of"]
+        #[doc = concat!("[`", stringify!($matrix), "::to_csr`].")]
+        impl<T: Numeric> fmt::Display for $matrix<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self.to_csr() {
+                    Ok(rows) => rows.fmt(f),
+                    Err(error) => write!(f, "({error})"),
+                }
+            }
+        }
+    )*};
+}
+
+shown_by_rows!(Csc Coo Dia Bsr);
 
 /// The place of each entry that is shown, and its value.
 struct Shown(Vec<(String, String)>);

@@ -134,9 +134,9 @@ macro_rules! over_values {
             ///
             /// # Errors
             ///
-            /// As [`Csr::diagonal_at`].
+            /// As [`Csr::diagonal`].
             pub fn diagonal(&self, offset: isize) -> Result<Vector<T>, Error> {
-                self.to_csr()?.diagonal_at(offset)
+                self.to_csr()?.diagonal(offset)
             }
         }
     };

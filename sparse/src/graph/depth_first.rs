@@ -9,6 +9,7 @@ use sparsefuse_runtime::{Error, try_collect};
 
 /// A depth-first search.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DepthFirst {
     /// The nodes that the start reaches, itself first, in the order in which they are met.
     pub order: Vec<usize>,

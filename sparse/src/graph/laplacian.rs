@@ -8,6 +8,7 @@ use sparsefuse_runtime::Error;
 
 /// Which edges a node's degree is the sum of; the same in a graph whose edges lead both ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Degree {
     /// Those that lead to it: the sums of the columns.
     In,

@@ -19,12 +19,12 @@ pub(crate) struct Diagonals<'a> {
     pub(crate) n_rows: usize,
     pub(crate) n_cols: usize,
     /// Ascending strictly, each that of a diagonal with an element.
-    pub(crate) offsets: &'a [i64],
+    pub(crate) offsets: &'a [isize],
 }
 
 impl<'a> Diagonals<'a> {
     /// The rows in which a diagonal has an element.
-    pub(crate) fn rows_of(&self, offset: i64) -> Range<usize> {
+    pub(crate) fn rows_of(&self, offset: isize) -> Range<usize> {
         let start = offset.min(0).unsigned_abs() as usize;
         let columns = self.n_cols.saturating_sub(offset.max(0) as usize);
         start..self.n_rows.min(start.saturating_add(columns)).max(start)
@@ -32,7 +32,7 @@ impl<'a> Diagonals<'a> {
 
     /// The number of elements in the rows before one.
     pub(crate) fn elements_before(&self, row: usize) -> usize {
-        let before = |&offset: &i64| {
+        let before = |&offset: &isize| {
             let rows = self.rows_of(offset);
             row.clamp(rows.start, rows.end) - rows.start
         };
@@ -51,13 +51,13 @@ impl<'a> Diagonals<'a> {
 
     /// The numbers of the diagonals that have an element in a row: their columns ascend.
     pub(crate) fn of_row(&self, row: usize) -> Range<usize> {
-        let below = |end: i64| self.offsets.partition_point(|&offset| offset < end);
-        below(-(row as i64))..below(self.n_cols as i64 - row as i64)
+        let below = |end: isize| self.offsets.partition_point(|&offset| offset < end);
+        below(-(row as isize))..below(self.n_cols as isize - row as isize)
     }
 
     /// The column of a diagonal's element in a row that has one.
     fn column(&self, row: usize, diagonal: usize) -> u32 {
-        (row as i64 + self.offsets[diagonal]) as u32
+        (row as isize + self.offsets[diagonal]) as u32
     }
 
     /// Finds the positions of some rows, from 0, behind the 0 that is there.
@@ -142,7 +142,7 @@ pub(crate) fn offsets<T: Numeric>(
     threads: &Threads,
     (numbers, rows): (Range<usize>, Rows<'_, T>),
     n_cols: usize,
-) -> Vec<i64> {
+) -> Vec<isize> {
     // One bit for each diagonal that these rows meet, the lowest of which begins in the last row.
     let last = numbers.end;
     let bits = numbers.len() + n_cols;
@@ -165,7 +165,7 @@ pub(crate) fn offsets<T: Numeric>(
         let mut rest = word.load(Ordering::Relaxed);
         while rest != 0 {
             let bit = number * 64 + rest.trailing_zeros() as usize;
-            offsets.push(bit as i64 - last as i64);
+            offsets.push(bit as isize - last as isize);
             rest &= rest - 1;
         }
     }
@@ -182,7 +182,9 @@ mod tests {
     fn places(diagonals: Diagonals<'_>, rows: Range<usize>) -> Vec<(usize, usize)> {
         let columns = |row| (0..diagonals.n_cols).map(move |column| (row, column));
         let is_on = |&(row, column): &(usize, usize)| {
-            diagonals.offsets.contains(&(column as i64 - row as i64))
+            diagonals
+                .offsets
+                .contains(&(column as isize - row as isize))
         };
         rows.flat_map(columns).filter(is_on).collect()
     }
@@ -196,9 +198,9 @@ mod tests {
             draw in 0u64..1 << 24,
             (start, end) in (0usize..12, 0usize..12),
         ) {
-            let range = 1 - n_rows as i64..n_cols as i64;
+            let range = 1 - n_rows as isize..n_cols as isize;
             let range = if n_rows * n_cols == 0 { 0..0 } else { range };
-            let offsets: Vec<i64> = range.enumerate()
+            let offsets: Vec<isize> = range.enumerate()
                 .filter(|(number, _)| draw >> number & 1 == 1)
                 .map(|(_, offset)| offset)
                 .collect();
@@ -237,9 +239,9 @@ mod tests {
                     _ => 0.0,
                 }).collect();
                 prop_assert_eq!(vals, wanted);
-                let mut on: Vec<i64> = expected.iter()
+                let mut on: Vec<isize> = expected.iter()
                     .filter(|place| place.1 % 2 == 0)
-                    .map(|&(row, column)| column as i64 - row as i64)
+                    .map(|&(row, column)| column as isize - row as isize)
                     .collect();
                 on.sort_unstable();
                 on.dedup();

@@ -13,6 +13,7 @@ pub enum Format {
 
 /// What the values of a file are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FieldKind {
     /// Decimal numbers.
     Real,

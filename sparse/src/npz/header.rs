@@ -10,6 +10,7 @@ use std::path::Path;
 
 /// The format that a matrix has in an archive of SciPy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NpzFormat {
     /// Compressed sparse rows.
     Csr,
@@ -47,6 +48,7 @@ impl fmt::Display for NpzFormat {
 
 /// What an archive says of its matrix.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NpzHeader {
     /// The format of the matrix in the file.
     pub format: NpzFormat,

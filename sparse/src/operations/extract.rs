@@ -20,31 +20,24 @@ use std::sync::Arc;
 const DIAGONAL_PART: usize = 1 << 16;
 
 impl<T: Numeric> Csr<T> {
-    /// The main diagonal, with 0 where nothing is stored: min(rows, columns) elements.
-    ///
-    /// # Errors
-    ///
-    /// If the computation of the values failed.
-    pub fn diagonal(&self) -> Result<Vector<T>, Error> {
-        self.diagonal_at(0)
-    }
-
-    /// The diagonal of the elements `a[i, i + offset]`, with 0 where nothing is stored: above the
-    /// main one for positive offsets, below for negative ones.
+    /// The diagonal of the elements `a[i, i + offset]`, with 0 where nothing is stored: the main
+    /// one, of min(rows, columns) elements, for 0, above it for positive offsets, below for
+    /// negative ones.
     ///
     /// ```
     /// use sparsefuse_sparse::gallery;
     ///
     /// let a = gallery::poisson1d::<f64>(4)?;
-    /// assert_eq!(a.diagonal_at(1)?.to_vec()?, [-1.0; 3]);
-    /// assert_eq!(a.diagonal_at(-3)?.to_vec()?, [0.0]);
+    /// assert_eq!(a.diagonal(0)?.to_vec()?, [2.0; 4]);
+    /// assert_eq!(a.diagonal(1)?.to_vec()?, [-1.0; 3]);
+    /// assert_eq!(a.diagonal(-3)?.to_vec()?, [0.0]);
     /// # Ok::<(), sparsefuse_sparse::Error>(())
     /// ```
     ///
     /// # Errors
     ///
     /// If the computation of the values failed.
-    pub fn diagonal_at(&self, offset: isize) -> Result<Vector<T>, Error> {
+    pub fn diagonal(&self, offset: isize) -> Result<Vector<T>, Error> {
         eager("diagonal", &[self], || self.extracted_diagonal(offset))
     }
 

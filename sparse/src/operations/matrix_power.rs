@@ -13,7 +13,7 @@ impl<T: Numeric> Csr<T> {
     ///
     /// let a = gallery::poisson1d::<f64>(3)?;
     /// assert_eq!(a.matrix_power(3)?.to_rows()?, (&a * (&a * &a)).to_rows()?);
-    /// assert_eq!(a.matrix_power(0)?.diagonal()?.to_vec()?, [1.0; 3]);
+    /// assert_eq!(a.matrix_power(0)?.diagonal(0)?.to_vec()?, [1.0; 3]);
     /// # Ok::<(), sparsefuse_sparse::Error>(())
     /// ```
     ///

@@ -102,11 +102,9 @@ formats!(Csc Coo Dia Bsr);
 // The others have their own.
 forward! {
     results Csc [Numeric]
-    diagonal() -> Vector<T>;
-    diagonal_at(offset: isize) -> Vector<T>;
+    diagonal(offset: isize) -> Vector<T>;
 }
 forward! {
     results Coo [Numeric]
-    diagonal() -> Vector<T>;
-    diagonal_at(offset: isize) -> Vector<T>;
+    diagonal(offset: isize) -> Vector<T>;
 }

@@ -37,7 +37,7 @@ twins! {
     /// ```
     trace try_trace(&self) -> Scalar<T>;
     /// If the computation of the values failed.
-    { self.diagonal()?.try_sum() }
+    { self.diagonal(0)?.try_sum() }
 
     /// How many elements differ from 0: zeros that are stored do not count, as they do in
     /// [`Csr::nnz`]. One reduction of the values.

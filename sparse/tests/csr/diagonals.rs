@@ -21,11 +21,11 @@ fn drawn() -> impl Strategy<Value = Drawn> {
 }
 
 /// The offsets of the diagonals that were drawn, different ones, in any order.
-fn offsets(((n_rows, n_cols), numbers): &Drawn) -> Vec<i64> {
+fn offsets(((n_rows, n_cols), numbers): &Drawn) -> Vec<isize> {
     let mut offsets = Vec::new();
     for number in numbers {
         if n_rows * n_cols > 0 {
-            let offset = (number % (n_rows + n_cols - 1)) as i64 + 1 - *n_rows as i64;
+            let offset = (number % (n_rows + n_cols - 1)) as isize + 1 - *n_rows as isize;
             if !offsets.contains(&offset) {
                 offsets.push(offset);
             }
@@ -39,8 +39,8 @@ fn element<T: Exact>(row: usize, column: usize) -> T {
     T::exact(((7 * row + 3 * column) % 11) as i8 - 5)
 }
 
-fn dense<T: Exact>((n_rows, n_cols): (usize, usize), offsets: &[i64]) -> Array2<T> {
-    let is_on = |(row, column): (usize, usize)| offsets.contains(&(column as i64 - row as i64));
+fn dense<T: Exact>((n_rows, n_cols): (usize, usize), offsets: &[isize]) -> Array2<T> {
+    let is_on = |(row, column): (usize, usize)| offsets.contains(&(column as isize - row as isize));
     Array2::from_shape_fn((n_rows, n_cols), |place| match is_on(place) {
         true => element(place.0, place.1),
         false => T::ZERO,
@@ -48,10 +48,13 @@ fn dense<T: Exact>((n_rows, n_cols): (usize, usize), offsets: &[i64]) -> Array2<
 }
 
 /// The elements of each diagonal from the top left.
-fn diagonals<T: Exact>((n_rows, n_cols): (usize, usize), offsets: &[i64]) -> Vec<(i64, Vec<T>)> {
-    let of = |&offset: &i64| {
-        let places = (0..n_rows).map(|row| (row, row as i64 + offset));
-        let inside = places.filter(|&(_, column)| (0..n_cols as i64).contains(&column));
+fn diagonals<T: Exact>(
+    (n_rows, n_cols): (usize, usize),
+    offsets: &[isize],
+) -> Vec<(isize, Vec<T>)> {
+    let of = |&offset: &isize| {
+        let places = (0..n_rows).map(|row| (row, row as isize + offset));
+        let inside = places.filter(|&(_, column)| (0..n_cols as isize).contains(&column));
         let elements = inside.map(|(row, column)| element(row, column as usize));
         (offset, elements.collect())
     };
@@ -66,8 +69,8 @@ fn check_construction<T: Exact>(drawn: &Drawn) {
     // SciPy's layout: a row of columns for each diagonal, with other numbers outside.
     let data: Vec<T> = offsets
         .iter()
-        .flat_map(|offset| (0..n_cols as i64).map(move |column| (column - offset, column)))
-        .map(|(row, column)| match (0..n_rows as i64).contains(&row) {
+        .flat_map(|offset| (0..n_cols as isize).map(move |column| (column - offset, column)))
+        .map(|(row, column)| match (0..n_rows as isize).contains(&row) {
             true => element(row as usize, column as usize),
             false => T::exact(99),
         })
@@ -125,7 +128,8 @@ fn check_operations<T: Exact>(drawn: &Drawn, other: &[usize]) {
 
         let sum = &a + &b;
         let difference = &a - &b;
-        let in_both = |offset: &i64| offsets_of_a.contains(offset) || offsets_of_b.contains(offset);
+        let in_both =
+            |offset: &isize| offsets_of_a.contains(offset) || offsets_of_b.contains(offset);
         assert!(sum.offsets().iter().all(in_both));
         let terms = a_dense.iter().zip(&b_dense);
         let sums: Vec<T> = terms.clone().map(|(a, b)| a.plus(*b)).collect();
@@ -147,10 +151,10 @@ fn check_conversion<T: Exact>(entries: &crate::Entries) {
     everywhere(|| {
         let a = entries.csr::<T>()?;
         let dia = a.to_dia()?;
-        let mut offsets: Vec<i64> = entries
+        let mut offsets: Vec<isize> = entries
             .places()
             .iter()
-            .map(|&(row, column)| column as i64 - row as i64)
+            .map(|&(row, column)| column as isize - row as isize)
             .collect();
         offsets.sort_unstable();
         offsets.dedup();
@@ -227,16 +231,16 @@ fn zeros_of_diagonals_are_entries() {
 #[test]
 fn what_is_refused_is_said() {
     let refused = |result: Result<Dia<f64>, Error>| result.unwrap_err().to_string();
-    let of = |diagonals: &[(i64, Vec<f64>)]| refused(Dia::from_diagonals(2, 3, diagonals));
+    let of = |diagonals: &[(isize, Vec<f64>)]| refused(Dia::from_diagonals(2, 3, diagonals));
     assert_eq!(
         of(&[(3, vec![1.0])]),
         "from_diagonals: expected offsets of diagonals of a 2 by 3 matrix, found 3"
     );
     assert_eq!(
-        of(&[(i64::MIN, vec![1.0])]),
+        of(&[(isize::MIN, vec![1.0])]),
         format!(
             "from_diagonals: expected offsets of diagonals of a 2 by 3 matrix, found {}",
-            i64::MIN
+            isize::MIN
         )
     );
     assert_eq!(

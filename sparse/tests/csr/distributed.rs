@@ -238,8 +238,8 @@ fn balanced_matrices_are_the_same_matrices() {
             assert_eq!(rows(&balanced)?, rows(&a)?);
             assert_eq!(rows(&balanced.transpose()?)?, rows(&a.transpose()?)?);
             assert_eq!(
-                bits(&balanced.diagonal()?.to_vec()?),
-                bits(&a.diagonal()?.to_vec()?)
+                bits(&balanced.diagonal(0)?.to_vec()?),
+                bits(&a.diagonal(0)?.to_vec()?)
             );
             let x = Vector::<f64>::random_uniform([96], 1);
             let y = &balanced * &x;

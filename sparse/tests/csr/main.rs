@@ -31,7 +31,7 @@ macro_rules! check_over_rows {
         let (n_rows, n_cols) = $a.shape();
         for offset in -(n_rows as isize)..=n_cols as isize {
             let diagonal = $a.diagonal(offset)?.to_vec()?;
-            assert_eq!(diagonal, csr.diagonal_at(offset)?.to_vec()?);
+            assert_eq!(diagonal, csr.diagonal(offset)?.to_vec()?);
         }
         for axis in [0, 1] {
             let sums = csr.sum_axis(axis).to_vec()?;

@@ -76,7 +76,7 @@ fn program(seed: u64) -> Result<Vec<f64>, Error> {
             6 => values.push(scalars[s].get()?),
             7 => values.extend(vectors[i].to_vec()?),
             8 => a = &a * &scalars[s],
-            12 => vectors.push(a.diagonal()?),
+            12 => vectors.push(a.diagonal(0)?),
             9 => {
                 vectors.remove(i);
                 vectors.push(Vector::ones([N]));

@@ -86,8 +86,8 @@ fn check_formats<T: Exact>(left: &Entries, right: &Entries) {
         assert!(coo.transpose().to_csr()?.equals(&a.transpose()?)?);
         assert!(coo.adjoint()?.to_csr()?.equals(&a.adjoint()?)?);
         assert!(csc.adjoint()?.equals(&a.adjoint()?)?);
-        assert_eq!(coo.diagonal()?.to_vec()?, a.diagonal()?.to_vec()?);
-        assert_eq!(csc.diagonal_at(-1)?.to_vec()?, a.diagonal_at(-1)?.to_vec()?);
+        assert_eq!(coo.diagonal(0)?.to_vec()?, a.diagonal(0)?.to_vec()?);
+        assert_eq!(csc.diagonal(-1)?.to_vec()?, a.diagonal(-1)?.to_vec()?);
         Ok(())
     });
 }
@@ -193,7 +193,7 @@ fn numbers_are_assigned_to() {
     let mut a = gallery::poisson1d::<f64>(3).unwrap();
     a *= 3.0;
     a /= 2.0;
-    assert_eq!(a.diagonal().unwrap().to_vec().unwrap(), [3.0; 3]);
+    assert_eq!(a.diagonal(0).unwrap().to_vec().unwrap(), [3.0; 3]);
     let mut b = Csr::new(1, 1, vec![0, 1], vec![0], vec![7i64]).unwrap();
     b *= 3;
     b /= 2;

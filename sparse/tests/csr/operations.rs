@@ -100,7 +100,7 @@ fn check_parts<T: Exact>(entries: &Entries, offset: isize) {
         assert_eq!(a.nnz_per_row()?.to_vec()?, counts);
         let block = a.block(top..bottom, left..right)?;
         let selected = a.select_rows(&list)?.to_ndarray()?;
-        let diagonal = bits(&a.diagonal_at(offset)?.to_vec()?);
+        let diagonal = bits(&a.diagonal(offset)?.to_vec()?);
         let triangles = [
             found(&a.lower_triangle(offset)?)?,
             found(&a.upper_triangle(offset)?)?,

@@ -59,7 +59,7 @@ fn observations(n: usize) -> Result<Vec<Vec<sparsefuse_kernels::Value>>, Error> 
     let d = a.with_values(a.values() * 0.5)?;
     let (first, second) = (&d * &x, &d * &x);
     seen.push(bits(&(&first + &second).to_vec()?));
-    seen.push(bits(&d.diagonal()?.to_vec()?));
+    seen.push(bits(&d.diagonal(0)?.to_vec()?));
     Ok(seen)
 }
 

@@ -7,7 +7,7 @@ use sparsefuse_sparse::gallery;
 
 fn check_diagonal<T: Exact>(entries: &Entries) {
     let found = everywhere(|| {
-        let diagonal = entries.csr::<T>()?.diagonal()?;
+        let diagonal = entries.csr::<T>()?.diagonal(0)?;
         // An array like any other: it takes part in what follows.
         let twice = &diagonal + &diagonal;
         Ok((bits(&diagonal.to_vec()?), bits(&twice.to_vec()?)))

@@ -131,7 +131,7 @@ fn a_shift_that_hides_the_matrix() {
     for (a, sigma) in [(&a, 1e17), (&a, -1e120), (&a, 1e250), (&small, 1.0)] {
         let eigen = eigsh_near(a, sigma, 3, &EigshOptions::default()).unwrap();
         assert_eq!(eigen.reason, StopReason::Stagnation, "{sigma}");
-        assert_eq!(eigen.converged, 0, "{sigma}");
+        assert_eq!(eigen.n_converged, 0, "{sigma}");
     }
     let eigen = eigsh_near(&small, 1e-200, 3, &EigshOptions::default()).unwrap();
     assert!(eigen.converged());
@@ -145,7 +145,7 @@ fn near_an_eigenvalue_up_to_rounding() {
     let sigma = poisson_values(30, 1)[2] + 1e-14;
     let eigen = eigsh_near(&a, sigma, 3, &EigshOptions::default()).unwrap();
     assert_eq!(eigen.reason, StopReason::Stagnation);
-    assert_eq!(eigen.converged, 1);
+    assert_eq!(eigen.n_converged, 1);
     assert!((eigen.values[1] - sigma).abs() < 2e-14);
     let eigen = eigsh_near(&a, sigma, 1, &EigshOptions::default()).unwrap();
     check("itself", &a, &eigen, &[sigma - 1e-14], 1e-14);
@@ -237,7 +237,7 @@ fn not_to_converge_is_no_error() {
         (eigen.reason, eigen.iterations),
         (StopReason::IterationLimit, 3)
     );
-    assert!(eigen.converged < 4 && eigen.values.len() == 4);
+    assert!(eigen.n_converged < 4 && eigen.values.len() == 4);
     assert!(eigen.residuals.iter().all(|&residual| residual > 1e-8));
 
     let broken = MatrixFree::new(50, |x: &Vector<f64>| Ok(x * f64::NAN));
@@ -294,7 +294,10 @@ fn what_is_not_hermitian_does_not_converge() {
     });
     let eigen = eigsh(&shift, 1, &EigshOptions::default()).unwrap();
     assert!(eigen.residuals[0] > 0.1);
-    assert_eq!((eigen.converged, eigen.reason), (0, StopReason::Stagnation));
+    assert_eq!(
+        (eigen.n_converged, eigen.reason),
+        (0, StopReason::Stagnation)
+    );
 }
 
 /// Many eigenvalues: the projected matrices are large, and a restart makes many vectors.

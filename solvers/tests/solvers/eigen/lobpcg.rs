@@ -227,7 +227,7 @@ fn not_to_converge_is_no_error() {
         (eigen.reason, eigen.iterations),
         (StopReason::IterationLimit, 4)
     );
-    assert!(eigen.converged < 3 && eigen.values.len() == 3);
+    assert!(eigen.n_converged < 3 && eigen.values.len() == 3);
 
     let broken = MatrixFree::new(50, |x: &Vector<f64>| Ok(x * f64::NAN));
     let eigen = lobpcg(&broken, &random_block(50, 2), &LobpcgOptions::default()).unwrap();

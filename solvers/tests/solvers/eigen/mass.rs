@@ -207,7 +207,7 @@ fn unknowns_without_mass() {
     let mass = mass.with_values(Vector::from_fn([12], element)).unwrap();
     let eigen = eigsh_near(&a, 0.0, 4, &with_mass(&mass, Which::default())).unwrap();
     assert_eq!(eigen.reason, StopReason::Stagnation);
-    assert_eq!((eigen.values.len(), eigen.converged), (2, 2));
+    assert_eq!((eigen.values.len(), eigen.n_converged), (2, 2));
 }
 
 #[test]

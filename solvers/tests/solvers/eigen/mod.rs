@@ -66,7 +66,7 @@ fn random_block<T: Field>(n: usize, k: usize) -> Vec<Vector<T>> {
 #[track_caller]
 fn check<T: Field>(what: &str, a: &Csr<T>, eigen: &Eigen<T>, expected: &[f64], tolerance: f64) {
     assert!(eigen.converged(), "{what}: {}", eigen.reason);
-    assert_eq!(eigen.converged, expected.len(), "{what}");
+    assert_eq!(eigen.n_converged, expected.len(), "{what}");
     assert_eq!(eigen.values.len(), expected.len(), "{what}");
     let norm = a.norm_inf().get().unwrap().to_f64();
     for (found, expected) in eigen.values.iter().zip(expected) {

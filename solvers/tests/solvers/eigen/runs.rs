@@ -30,7 +30,7 @@ fn bits<T: Field>(eigen: &Eigen<T>) -> (Vec<u64>, Vec<[u64; 2]>, [usize; 3]) {
     (
         numbers.map(|number| number.to_bits()).collect(),
         elements.map(|x| x.to_bits()).collect(),
-        [eigen.converged, eigen.iterations, eigen.products],
+        [eigen.n_converged, eigen.iterations, eigen.products],
     )
 }
 

@@ -115,7 +115,7 @@ fn eigenvalues_that_overflow() {
     };
     let eigen = eigsh(&a, 1, &options).unwrap();
     assert_eq!(eigen.reason, StopReason::NotFinite);
-    assert_eq!(eigen.converged, 0);
+    assert_eq!(eigen.n_converged, 0);
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn shifts_of_which_nothing_follows() {
     for sigma in [Complex::new(1e17, 0.0), Complex::new(0.0, 1e120)] {
         let eigen = eigs_near(&a, sigma, 3, &EigsOptions::default()).unwrap();
         assert_eq!(
-            (eigen.reason, eigen.converged),
+            (eigen.reason, eigen.n_converged),
             (StopReason::Stagnation, 0),
             "{sigma}"
         );
@@ -52,14 +52,14 @@ fn shifts_of_which_nothing_follows() {
     let mut real: Vec<f64> = values.iter().map(|value| value.re).collect();
     real.sort_by(f64::total_cmp);
     let eigen = eigs_near(&a, real[2] + 1e-14, 3, &EigsOptions::default()).unwrap();
-    assert!(eigen.converged >= 1 && (eigen.values[0] - real[2]).norm() < 1e-12);
+    assert!(eigen.n_converged >= 1 && (eigen.values[0] - real[2]).norm() < 1e-12);
     let size = norm(&a);
     let small = eigen
         .residuals
         .iter()
         .filter(|&&left| left < 1e-7 * size)
         .count();
-    assert!(eigen.converged <= small);
+    assert!(eigen.n_converged <= small);
 }
 
 /// Matrices multiplied by a number have eigenvalues multiplied by it.
@@ -104,7 +104,7 @@ fn not_to_converge_is_no_error() {
         (eigen.reason, eigen.iterations),
         (StopReason::IterationLimit, 1)
     );
-    assert!(eigen.converged < 6 && eigen.values.len() == 6 && !eigen.converged());
+    assert!(eigen.n_converged < 6 && eigen.values.len() == 6 && !eigen.converged());
     let broken = MatrixFree::new(50, |x: &Vector<f64>| Ok(x * f64::NAN));
     let eigen = eigs(&broken, 2, &EigsOptions::default()).unwrap();
     assert_eq!(

@@ -94,10 +94,10 @@ fn check_pairs<T: Field>(what: &str, a: &Csr<T>, eigen: &ComplexEigen<T::Complex
         eigen.converged(),
         "{what}: {} {}",
         eigen.reason,
-        eigen.converged
+        eigen.n_converged
     );
     assert_eq!(
-        (eigen.converged, eigen.values.len(), eigen.vectors.len()),
+        (eigen.n_converged, eigen.values.len(), eigen.vectors.len()),
         (k, k, k),
         "{what}"
     );

@@ -27,7 +27,7 @@ fn check_bits<T: Field>(method: impl Fn() -> Result<ComplexEigen<T>, Error> + Sy
         Ok((
             numbers.map(f64::to_bits).collect::<Vec<_>>(),
             elements.map(|x| x.to_bits()).collect::<Vec<_>>(),
-            [eigen.converged, eigen.iterations, eigen.products],
+            [eigen.n_converged, eigen.iterations, eigen.products],
         ))
     });
 }

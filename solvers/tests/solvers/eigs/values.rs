@@ -171,7 +171,9 @@ fn grcar() {
         };
         let eigen = eigs(&a, 4, &limited).unwrap();
         let small = eigen.residuals.iter().filter(|&&left| left < 1e-12);
-        assert!(eigen.converged <= small.count() && eigen.converged() == (eigen.converged == 4));
+        assert!(
+            eigen.n_converged <= small.count() && eigen.converged() == (eigen.n_converged == 4)
+        );
     }
     let eigen = eigs_near(&a, Complex::new(1.0, 2.0), 3, &EigsOptions::default()).unwrap();
     assert!(eigen.converged());
@@ -196,7 +198,7 @@ fn defective_matrices() {
     // No space but that of all vectors holds an eigenvector, or one nearly.
     let eigen = eigs(&jordan(60, 60), 2, &at_most(20)).unwrap();
     let small = eigen.residuals.iter().filter(|&&left| left < 1e-12);
-    assert!(eigen.converged <= small.count());
+    assert!(eigen.n_converged <= small.count());
 }
 
 /// One Jordan block for 3, and other eigenvalues below 1.
@@ -275,9 +277,9 @@ fn a_permutation() {
     let a = permutation(100);
     let eigen = eigs(&a, 4, &at_most(40)).unwrap();
     assert_eq!(eigen.reason, StopReason::IterationLimit);
-    assert!(eigen.converged < 4 && eigen.values.len() == 4);
+    assert!(eigen.n_converged < 4 && eigen.values.len() == 4);
     let small = eigen.residuals.iter().filter(|&&left| left < 1e-12);
-    assert_eq!(small.count(), eigen.converged);
+    assert_eq!(small.count(), eigen.n_converged);
     let right = WhichComplex::LargestReal;
     let eigen = eigs(&a, 3, &with_basis(right, 60)).unwrap();
     check("right", &a, &eigen, &roots(100), right, 1e-13);

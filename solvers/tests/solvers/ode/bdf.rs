@@ -108,7 +108,7 @@ fn the_longest_step_keeps_the_factors() {
         let options = IvpOptions {
             scheme: Scheme::Bdf,
             jacobian: Jacobian::Constant(&a),
-            longest_step: 0.1,
+            max_step: 0.1,
             ..IvpOptions::default()
         };
         let slope = |_: f64, y: &Vector<f64>| Ok(&a * y + 1.0);

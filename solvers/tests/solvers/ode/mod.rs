@@ -372,7 +372,7 @@ fn integrations_that_cannot_go_on_say_so() {
         assert_eq!(solved.end, IvpEnd::StepTooShort, "{scheme:?}");
 
         let limited = IvpOptions {
-            most_steps: Some(3),
+            max_steps: Some(3),
             ..options()
         };
         let solved = solve_ivp(|_, y| Ok(-y), (0.0, 1e3), &one, limited).unwrap();
@@ -385,7 +385,7 @@ fn integrations_that_cannot_go_on_say_so() {
         };
         let stopped = IvpOptions {
             monitor: Some(&mut stop),
-            longest_step: 0.1,
+            max_step: 0.1,
             ..options()
         };
         let solved = solve_ivp(|_, y| Ok(-y), (0.0, 9.0), &one, stopped).unwrap();
@@ -440,7 +440,7 @@ fn bad_input_is_refused() {
     expect(refusal(span, &[f64::INFINITY], |_| ()), "inf in element 0");
     expect(refusal(span, &[1.0], |o| o.rtol = 1e-15), "2.2e-14");
     expect(refusal(span, &[1.0], |o| o.atol = -1.0), "absolute");
-    expect(refusal(span, &[1.0], |o| o.longest_step = 0.0), "longest");
+    expect(refusal(span, &[1.0], |o| o.max_step = 0.0), "longest");
     expect(refusal(span, &[1.0], |o| o.first_step = Some(2.0)), "first");
     expect(
         refusal(span, &[1.0], |o| o.output = Output::At(&[0.5, 0.2])),
@@ -557,12 +557,12 @@ fn times_that_are_large_beside_the_steps() {
         (Scheme::Dop853, (1e-10, 1e-12), 1e-8),
         (Scheme::Bdf, (1e-4, 1e-6), 1e-2),
     ] {
-        for (from, longest_step) in [(1.7e9, f64::INFINITY), (1.7e9, 1e-5), (1e9, 1.5e-6)] {
+        for (from, max_step) in [(1.7e9, f64::INFINITY), (1.7e9, 1e-5), (1e9, 1.5e-6)] {
             let options = IvpOptions {
                 scheme,
                 rtol: tolerances.0,
                 atol: tolerances.1,
-                longest_step,
+                max_step,
                 first_step: Some(1.5e-6),
                 ..IvpOptions::default()
             };
@@ -597,14 +597,14 @@ fn slopes_that_are_steep_in_single_precision() {
     let options = IvpOptions {
         scheme: Scheme::Bdf,
         jacobian: Jacobian::Constant(&jacobian),
-        most_steps: Some(200),
+        max_steps: Some(200),
         ..IvpOptions::default()
     };
     let solved = solve_ivp(slope, (0.0, 1.0), &begin, options).unwrap();
     assert_eq!(solved.end, IvpEnd::Reached);
     assert!((solved.y.to_vec().unwrap()[0] - 1.0).abs() < 1e-3);
     let options = IvpOptions {
-        most_steps: Some(60),
+        max_steps: Some(60),
         ..IvpOptions::default()
     };
     let solved = solve_ivp(slope, (0.0, 1e-13), &begin, options).unwrap();
