@@ -1,6 +1,7 @@
 //! Tests of the array library: every program runs in all settings of `everywhere`, and must
 //! give the same bits.
 
+mod across;
 mod along_axis;
 mod axes;
 mod bands;

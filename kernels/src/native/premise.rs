@@ -34,6 +34,8 @@ pub(super) struct Way {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placed {
     pub(crate) data: *mut u8,
+    /// The array itself, if its rows are read from a panel, behind which no other array lies.
+    pub(crate) panel: Option<ArgId>,
     /// The bytes of an element.
     pub(crate) size: usize,
     /// The distances of lines along each dimension, in elements; of a contiguous array, whose rows
@@ -72,7 +74,8 @@ impl Premise {
             let it = (run.placed)(number);
             let is_beside = |other: &usize| {
                 let other = (run.placed)(*other);
-                (other.strides, other.step, other.size) == (it.strides, it.step, it.size)
+                let kind = |it: &Placed| (it.panel, it.strides, it.step, it.size);
+                kind(&other) == kind(&it)
             };
             let alike = (0..number).filter(|other| memories[*other] == memories[number]);
             let base = alike.filter(|_| !is_general).find(is_beside);
@@ -119,7 +122,7 @@ impl Premise {
                 let it = (run.placed)(number);
                 let base = (run.placed)(way.base);
                 it.step == way.step
-                    && it.strides == base.strides
+                    && (it.panel, it.strides) == (base.panel, base.strides)
                     && it.elements_behind(&base) == way.offset
             })
     }

@@ -46,10 +46,13 @@ impl Run<'_> {
         Some(NativeRun { native, lines })
     }
 
-    /// The layout of an array that is not contiguous.
+    /// The layout of an array that is not contiguous, and is not read from a panel.
     fn uneven(&self, arg: ArgId) -> Option<Layout> {
         match self.launch.operands[arg as usize] {
-            Operand::Array { layout, .. } if !layout.is_contiguous() => Some(layout),
+            Operand::Array { layout, .. } if !layout.is_contiguous() => {
+                let is_paneled = self.panels.is_some_and(|panels| panels.has(arg));
+                (!is_paneled).then_some(layout)
+            }
             _ => None,
         }
     }
@@ -68,6 +71,7 @@ impl Run<'_> {
         let layout = self.uneven(arg).zip(lines);
         Placed {
             data: self.arrays[arg as usize].data,
+            panel: self.panels.filter(|panels| panels.has(arg)).map(|_| arg),
             size,
             strides: layout.map(|(layout, _)| layout.strides),
             step: layout.map_or(1, |(layout, lines)| lines.step(&layout)),

@@ -14,7 +14,7 @@ use std::ops::Range;
 impl Worker<'_> {
     /// The step that the loop is, if it is one on arrays in place.
     fn only_step(&self) -> Option<&Step> {
-        let is_plain = self.run.lines.is_none() && self.run.native.is_none() && !self.run.is_sliced;
+        let is_plain = !self.run.has_lines() && self.run.native.is_none() && !self.run.is_sliced;
         match self.run.program.busy[..] {
             [number] if self.is_in_place && is_plain => {
                 Some(&self.run.program.steps[number as usize])

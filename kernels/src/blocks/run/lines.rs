@@ -10,6 +10,7 @@
 //! goes on. It is written by way of registers.
 
 use super::bound::{Address, Array};
+use super::copies::CACHE_LINE;
 use crate::abi::CHUNK;
 use crate::blocks::compile::slots::Slot;
 use crate::blocks::compile::{LoopProgram, Step};
@@ -110,6 +111,39 @@ impl Lines {
         self.layout.dims[inner].iter().product()
     }
 
+    /// Lines along the last dimension of a layout of at least two.
+    pub(crate) fn along_last(layout: Layout) -> Self {
+        Self {
+            layout,
+            n_outer: layout.rank as usize - 1,
+        }
+    }
+
+    /// The index of a line along the dimension next to it.
+    pub(crate) fn place_beside(&self, line: usize) -> usize {
+        self.next().map_or(0, |next| line % self.layout.dims[next])
+    }
+
+    /// The distances from element to element of a line and from line to line, in elements, of an
+    /// array with these dimensions.
+    pub(crate) fn steps(&self, layout: &Layout) -> (isize, isize) {
+        let between = self.next().map_or(0, |next| layout.strides[next]);
+        (self.step(layout), between)
+    }
+
+    /// Whether the elements of lines of an array lie in different lines of the cache each, and
+    /// beside them those of the next lines.
+    pub(crate) fn are_across(&self, layout: &Layout, size: usize) -> bool {
+        let (step, between) = self.steps(layout);
+        let bytes = |elements: isize| elements.unsigned_abs() * size;
+        bytes(step) >= CACHE_LINE && (1..CACHE_LINE).contains(&bytes(between))
+    }
+
+    /// The distance of a line from the first one, in elements, of an array with these dimensions.
+    pub(crate) fn start(&self, line: usize, layout: &Layout) -> isize {
+        offset(self.index(line), layout.strides)
+    }
+
     /// The dimension next to a line.
     pub(crate) fn next(&self) -> Option<usize> {
         self.n_outer.checked_sub(1)
@@ -191,18 +225,7 @@ impl Lines {
         let ascends = outer.clone().all(|d| layout.strides[d] >= 0);
         let steps = outer.map(|d| (layout.dims[d] as isize - 1) * layout.strides[d]);
         let last: isize = steps.sum();
-        let read = span((data, layout, size));
-        let is_apart = |step: &Step| match *step {
-            Step::Store { arg, size, .. } => match launch.operands[arg as usize] {
-                Operand::Array { data, layout } => {
-                    let written = span((data, &layout, size));
-                    written.end <= read.start || read.end <= written.start
-                }
-                _ => true,
-            },
-            _ => true,
-        };
-        (ascends && program.steps.iter().all(is_apart)).then_some(last)
+        (ascends && is_apart(program, launch, (data, layout, size))).then_some(last)
     }
 
     /// Sets the addresses of slots to those of a line: in blocks of whole chunks, and for the rest
@@ -237,6 +260,25 @@ impl Lines {
 pub(crate) fn offset(index: [isize; 4], strides: [isize; 4]) -> isize {
     let steps = index.iter().zip(&strides);
     steps.map(|(index, stride)| index * stride).sum()
+}
+
+/// Whether a loop writes nothing between the first byte of an array and the last one.
+pub(crate) fn is_apart(
+    program: &LoopProgram,
+    launch: &Launch<'_>,
+    array: (*mut u8, &Layout, usize),
+) -> bool {
+    let read = span(array);
+    program.steps.iter().all(|step| match *step {
+        Step::Store { arg, size, .. } => match launch.operands[arg as usize] {
+            Operand::Array { data, layout } => {
+                let written = span((data, &layout, size));
+                written.end <= read.start || read.end <= written.start
+            }
+            _ => true,
+        },
+        _ => true,
+    })
 }
 
 /// The addresses between the first byte of an array and the last one.

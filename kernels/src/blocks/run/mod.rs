@@ -17,6 +17,7 @@ mod in_place;
 mod length;
 mod lines;
 mod made;
+mod panels;
 mod products;
 mod reduced;
 mod row_sums;
@@ -33,6 +34,7 @@ use self::bound::Shared;
 use self::buffer::Buffer;
 use self::length::{NEAR, UNIT, is_far};
 pub(crate) use self::made::run_made;
+use self::panels::Panels;
 use self::row_sums::SumsBefore;
 use self::worker::{Run, Scratch, Worker};
 use super::compile::LoopProgram;
@@ -85,6 +87,7 @@ unsafe fn run_reduced(
     let mut run = Run::new(program, launch, shared[0].data(), settings, part);
     let mut memory = SUMS.take();
     if run.has_work() {
+        run.panels = Panels::of(&run).filter(|_| !run.is_sliced);
         run.native = twin.and_then(|twin| run.native(twin));
         run.copy = run.copied();
         let n_threads = threads_for(run.work(), settings, workers);

@@ -61,13 +61,29 @@ impl Worker<'_> {
         unsafe {
             let native = self.run.native;
             let is_better = |copy: &CopyRun| native.is_none() || copy.is_across();
-            match (self.run.copy.filter(is_better), native) {
-                (None, None) => self.run_in_blocks(rows, before_rows),
-                (Some(copy), _) => {
-                    before_rows(rows.end);
-                    self.run_copy(&copy, rows);
-                }
-                (None, Some(native)) => {
+            if let Some(copy) = self.run.copy.filter(is_better) {
+                before_rows(rows.end);
+                return self.run_copy(&copy, rows);
+            }
+            let Some(panels) = self.run.panels else {
+                return self.run_at_addresses(rows, before_rows);
+            };
+            let mut first = rows.start;
+            while first < rows.end {
+                let end = self.fill_panels(&panels, first).end.min(rows.end);
+                self.run_at_addresses(first..end, before_rows);
+                first = end;
+            }
+        }
+    }
+
+    /// Runs a range of rows, in native code or in blocks, with the addresses as they are.
+    unsafe fn run_at_addresses(&mut self, rows: Range<usize>, before_rows: &mut impl FnMut(usize)) {
+        // SAFETY: forwarded.
+        unsafe {
+            match self.run.native {
+                None => self.run_in_blocks(rows, before_rows),
+                Some(native) => {
                     before_rows(rows.end);
                     self.run_native(&native, rows);
                 }
@@ -84,20 +100,23 @@ impl Worker<'_> {
         rows: Range<usize>,
         before_rows: &mut impl FnMut(usize),
     ) {
-        let Some(lines) = self.run.lines else {
+        if !self.run.has_lines() {
             // SAFETY: forwarded.
             return unsafe {
                 let addresses = (self.whole, self.ragged);
                 self.run_blocks_at(addresses, self.is_in_place, rows, before_rows)
             };
-        };
+        }
         let mut first = rows.start;
         let mut addresses = std::mem::take(self.line);
         let (whole, rest) = addresses.split_at_mut(self.whole.len());
         while first < rows.end {
-            let (line, around) = lines.around(first);
-            let end = around.end.min(rows.end);
-            lines.aim(line, self.lined, (whole, rest), self.ragged);
+            let mut end = rows.end;
+            if let Some(lines) = self.run.lines {
+                let (line, around) = lines.around(first);
+                end = around.end.min(end);
+                lines.aim(line, self.lined, (whole, rest), self.ragged);
+            }
             // SAFETY: forwarded; the addresses are those of the line that these rows lie in.
             unsafe { self.run_blocks_at((whole, rest), false, first..end, before_rows) };
             first = end;

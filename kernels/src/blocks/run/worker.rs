@@ -7,6 +7,7 @@ use super::division::Rows;
 use super::fetch::Fetched;
 use super::length::{UNIT, block_len, is_far, is_large};
 use super::lines::{CopyRun, Lined, Lines, NativeRun};
+use super::panels::Panels;
 use super::row_sums::SumsBefore;
 use super::stream;
 use super::strided::simplify;
@@ -22,6 +23,7 @@ use crate::isa::{Isa, asks_for_streams};
 use crate::launch::{Extent, Launch, Layout, Operand};
 use crate::native::Placed;
 use crate::packed::WINDOW;
+use std::ops::Range;
 
 /// The operations that a row counts as, at least.
 const LEAST_PER_ROW: usize = 16;
@@ -58,6 +60,8 @@ pub(crate) struct Run<'a> {
     pub(crate) is_sliced: bool,
     /// The lines of arrays that are contiguous along the innermost dimension alone.
     pub(crate) lines: Option<Lines>,
+    /// The arrays that lie across the rows, if any.
+    pub(crate) panels: Option<Panels>,
     /// The native form of the loop, if it takes this run.
     pub(crate) native: Option<NativeRun<'a>>,
     /// The copy that the loop is, if it goes line by line.
@@ -95,6 +99,7 @@ impl<'a> Run<'a> {
             is_far: is_far(&[program], launch, settings),
             rows_ahead: None,
             is_sliced: false,
+            panels: None,
             native: None,
             copy: None,
             before: None,
@@ -160,6 +165,11 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Whether addresses change from line to line, or from panel to panel.
+    pub(crate) fn has_lines(&self) -> bool {
+        self.lines.is_some() || self.panels.is_some()
+    }
+
     /// Whether there may be blocks that end within a chunk.
     fn has_ragged_blocks(&self) -> bool {
         let cuts = [
@@ -169,7 +179,7 @@ impl<'a> Run<'a> {
         ];
         let has_ragged_units = !self.rows.are_multiples_of(CHUNK);
         let has_lines =
-            self.lines.is_some() || self.native.is_some_and(|native| native.lines.is_some());
+            self.has_lines() || self.native.is_some_and(|native| native.lines.is_some());
         self.is_sliced || has_lines || has_ragged_units || cuts.iter().any(|cut| cut % CHUNK != 0)
     }
 
@@ -274,6 +284,7 @@ pub(crate) struct Scratch {
     natives: Vec<*mut u8>,
     line_steps: Vec<i64>,
     placed: Vec<Placed>,
+    panels: Buffer,
     lanes: Vec<Lanes>,
     terms: Vec<Term>,
     /// A row and the `x` of a dense matrix that do not lie side by side.
@@ -290,6 +301,7 @@ impl Scratch {
         natives: Vec::new(),
         line_steps: Vec::new(),
         placed: Vec::new(),
+        panels: Buffer::EMPTY,
         lanes: Vec::new(),
         terms: Vec::new(),
         dense: Buffer::EMPTY,
@@ -321,6 +333,9 @@ pub(crate) struct Worker<'a> {
     /// The factors of a step with several terms.
     pub(crate) terms: &'a mut Vec<Term>,
     pub(crate) dense: &'a mut Buffer,
+    /// The panels, and the rows that they hold.
+    pub(crate) panels: *mut u8,
+    pub(crate) paneled: Range<usize>,
     /// The first row of the tile that is being reduced.
     pub(crate) tile_start: usize,
 }
@@ -369,9 +384,11 @@ impl<'a> Worker<'a> {
         let (whole, ragged) = scratch.addresses.split_at(program.slots.len());
         scratch.line.clear();
         scratch.lined.clear();
-        if let Some(lines) = run.lines {
+        if run.has_lines() {
             scratch.line.extend_from_slice(whole);
             scratch.line.extend_from_slice(ragged);
+        }
+        if let Some(lines) = run.lines {
             let slots = lines.slots(program, run.launch, run.arrays);
             // Beside this loop others write, behind a line too.
             let slots = slots.map(|slot| if run.is_sliced { slot.exact() } else { slot });
@@ -391,6 +408,11 @@ impl<'a> Worker<'a> {
             lined: &scratch.lined,
             terms: &mut scratch.terms,
             dense: &mut scratch.dense,
+            panels: match &run.panels {
+                Some(panels) => scratch.panels.of(panels.bytes()),
+                None => std::ptr::null_mut(),
+            },
+            paneled: 0..0,
             tile_start: 0,
         }
     }
