@@ -4,7 +4,6 @@ use crate::comm::exchange::Sent;
 
 /// What a runtime has done since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Counters {
     /// Tasks that the program issued to the window.
     pub tasks: u64,

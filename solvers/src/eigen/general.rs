@@ -24,7 +24,6 @@ const OP: &str = "eigs";
 
 /// Which of some complex eigenvalues are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
 pub enum WhichComplex {
     /// Those of the largest magnitude. SciPy calls them LM.
     #[default]

@@ -20,7 +20,6 @@ const OP: &str = "eigsh";
 
 /// Which eigenvalues are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
 pub enum Which {
     /// The algebraically largest. SciPy calls them LA.
     Largest,

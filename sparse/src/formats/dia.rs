@@ -415,7 +415,9 @@ impl<T: Numeric> Csr<T> {
         let (n_rows, n_cols) = self.shape();
         let numbered = (own.rows.clone(), own.as_rows());
         let mine = diagonals::offsets(threads, numbered.clone(), n_cols);
-        let mut offsets = runtime.all_gather(&mine)?.concat();
+        let mine: Vec<i64> = mine.into_iter().map(|offset| offset as i64).collect();
+        let all = runtime.all_gather(&mine)?.concat();
+        let mut offsets: Vec<isize> = all.into_iter().map(|offset| offset as isize).collect();
         offsets.sort_unstable();
         offsets.dedup();
         let diagonals = Diagonals {

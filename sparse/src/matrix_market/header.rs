@@ -11,7 +11,6 @@ use sparsefuse_kernels::Field;
 
 /// What a file says of itself before its entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Header {
     /// How the matrix is stored.
     pub format: Format,

@@ -48,7 +48,6 @@ impl fmt::Display for NpzFormat {
 
 /// What an archive says of its matrix.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct NpzHeader {
     /// The format of the matrix in the file.
     pub format: NpzFormat,
