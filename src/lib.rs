@@ -23,7 +23,9 @@
 //! All of these but `cuda` and `mpi` are on by default.
 //!
 //! - `program`: the command line program. A library has no use for it.
-//! - `direct`: sparse direct solves (`splu`, `spcholesky`, `spsolve`, `eigsh_near`), by faer.
+//! - `direct`: sparse direct solves, by faer: `splu`, `spcholesky`, `spsolve`, and what is made of
+//!   them (`eigsh_near`, `eigs_near`, mass matrices of `eigsh`, `expm` of sparse matrices, `Bdf` with
+//!   a Jacobian that is given or small). Without it these compile and return an error.
 //! - `linalg`: dense systems, factorisations and eigenvalues (`solve`, `svd`, `eigh`), by faer.
 //! - `fft`: Fourier and cosine transforms, by rustfft.
 //! - `interop`: conversions from and to `ndarray` and `sprs`.
@@ -73,9 +75,9 @@ pub mod prelude {
         Method, Nullspace, Operator, Options, Preconditioner, Side, Solution, StopReason,
         WithNullspace, bicg, bicg_with, bicgstab, bicgstab_with, cg, cg_with, cgs, cgs_with, eigen,
         expm, expm_multiply, expm_multiply_at, fgmres, fgmres_with, gmres, gmres_with, lsmr,
-        lsmr_with, lsqr, lsqr_with, minres, minres_with, multigrid, ode, pipelined_cg,
-        pipelined_cg_with, preconditioners, richardson, richardson_with, single_reduction_cg,
-        single_reduction_cg_with, tfqmr, tfqmr_with,
+        lsmr_with, lsqr, lsqr_with, minres, minres_with, multigrid, norm1_estimate, ode,
+        pipelined_cg, pipelined_cg_with, preconditioners, richardson, richardson_with,
+        single_reduction_cg, single_reduction_cg_with, tfqmr, tfqmr_with,
     };
     pub use sparsefuse_sparse::{
         Bsr, Coo, Csc, Csr, Dia, Diagonal, Triangle, TriangularSolve, Triplets, gallery, graph,

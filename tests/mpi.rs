@@ -7,7 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it panics")]
 
 use serde_json::Value;
-use sparsefuse::dense::Vector;
+use sparsefuse::dense::{Array, Vector};
 use sparsefuse::runtime::{Config, ErrorKind, Processes, Runtime};
 use sparsefuse::solvers::ode::{IvpOptions, Jacobian, Scheme, solve_ivp};
 use sparsefuse::solvers::preconditioners::{spcholesky, splu};
@@ -441,6 +441,19 @@ fn a_singular_matrix_is_the_same_error_on_every_rank() {
         let refused = spcholesky(&-Csr::<f64>::identity(2).unwrap()).unwrap_err();
         assert!(
             matches!(refused.kind(), ErrorKind::NotPositiveDefinite { .. }),
+            "{refused}"
+        );
+        // So large that each rank has a part of the result, which rank 0 alone computes.
+        let negative = -Array::<f64, 2>::eye(100);
+        let refused = negative.cholesky().unwrap().sum().get().unwrap_err();
+        assert!(
+            matches!(refused.root(), ErrorKind::NotPositiveDefinite { .. }),
+            "{refused}"
+        );
+        let refused = Array::<f64, 2>::zeros([100, 100]).inv().unwrap();
+        let refused = refused.sum().get().unwrap_err();
+        assert!(
+            matches!(refused.root(), ErrorKind::Singular { .. }),
             "{refused}"
         );
         // The first step of y' = 2 y is as long as makes I - c J singular: a shorter one follows.

@@ -45,6 +45,8 @@ Arrays have up to four dimensions.
 - Counts and positions are `i64`; `mask.count()` counts what is true, `k.count_nonzero()` what is not 0.
 - `solve`, `inv` and the like, factorisations and eigenvalues compute in double precision by faer. Signs of vectors are not NumPy's in general (the rows above compare sizes), and the last bits depend on the instruction set of the machine.
 - `fft` and the like compute in double precision, whatever the elements are; the axis is named: `a.fft_axis(1)`.
+- `k.bincount(n)` has `n` counts, and a larger number is an error; NumPy's `minlength` is the least length.
+- `mean`, `var`, `std`, `average` and `median` of whole numbers are those of `k.cast::<f64>()`.
 - `quantile` of no element is an error, as in NumPy; `median` of none and `nan_quantile_axis` of lines without a number are NaN, as in NumPy too.
 - Quantiles beside an infinity: where the place is that of one element, the quantile is that element, where NumPy's is NaN (`inf * 0`). `interp` with one point is NaN at NaN, where NumPy's is the value of that point.
 - `nan_argmin` and `nan_argmax` of nothing but NaN are -1, where NumPy raises. `unravel_index` counts negative indices from the end, where NumPy refuses them.

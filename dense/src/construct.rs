@@ -99,7 +99,9 @@ twins! {
     /// Random numbers, uniform in [0, 1); for complex numbers, both parts are. One task.
     ///
     /// The same on any number of threads and ranks, and equal for arrays of different shapes as far
-    /// as their flat indices agree.
+    /// as their flat indices agree. The seed is all that they depend on: the same seed gives the
+    /// same numbers in every call, and numbers of other distributions with the same seed are made
+    /// of them. So each array of a program takes a seed of its own. The numbers are not NumPy's.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;

@@ -1,10 +1,12 @@
 //! Dense arrays, vectors and scalars: plain array code, one operation a line.
 //!
 //! An [`Array`] of `D` dimensions ([`Vector`] for one) and a [`Scalar`] are handles of stores of
-//! the runtime. Every operation issues one task on whole stores and returns at once; the runtime
-//! fuses neighbouring tasks into one pass over the data, keeps intermediate results out of memory,
-//! and runs the same program on one thread or many ranks, with the same bits as the result.
-//! A program waits only where it asks for elements: [`Array::to_vec`], [`Scalar::get`].
+//! the runtime. Most operations issue one task on whole stores, or a few that fuse, and return; the
+//! runtime fuses neighbouring tasks into one pass over the data, keeps intermediate results out of
+//! memory, and runs the same program on one thread or many ranks, with the same bits as the result.
+//! A program waits where it asks for elements ([`Array::to_vec`], [`Scalar::get`], printing), and
+//! in what has to know first how many elements there will be, such as [`Array::compress`],
+//! [`Array::unique`] and [`Array::put_where`].
 //!
 //! ```
 //! use sparsefuse_dense::{Error, Vector};
@@ -48,8 +50,10 @@
 //! - The method of `+` is [`Array::try_add`], that of `+=` [`Array::try_add_assign`], that of `-x`
 //!   [`Array::try_neg`], and so on for the others.
 //! - Arrays are values: `x += y` and [`Array::assign_slice`] change one handle and no other.
-//! - Operators, methods and constructors panic with the message of an [`Error`]; the `try_` method
-//!   of the same name returns it: `add: expected a shape of (3), found (4)`. Shapes do not fit,
+//! - Operators, and methods and constructors that know the shape of their result beforehand, panic
+//!   with the message of an [`Error`]; the `try_` method of the same name returns it: `add: expected
+//!   a shape of (3), found (4)`. What finds out how much it makes (`compress`, `unique`), linear
+//!   algebra, files and `from_shape_vec` return a `Result` under their plain name. Shapes do not fit,
 //!   operands belong to two runtimes, or memory cannot hold a shape. A function of one value, such
 //!   as `sqrt` or `sum`, fails only where nothing has written the store that it reads, which a
 //!   program has to make itself ([`Array::from_store`]). Where a task fails when it runs, as when

@@ -215,49 +215,90 @@ impl Config {
     ///
     /// If a variable is set to something else.
     pub fn from_env() -> Result<Self, Error> {
+        let (config, refused) = Self::of_env();
+        refused.into_iter().next().map_or(Ok(config), Err)
+    }
+
+    /// The settings of the environment without those that make no sense, and these.
+    pub(crate) fn of_env() -> (Self, Vec<Error>) {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let mut config = Self {
             threads: (threads / sharers()).max(1),
             ..Self::default()
         };
-        if let Some(threads) = read("SPARSEFUSE_THREADS", "a number above 0", positive)? {
-            config.threads = threads;
-        }
-        if let Some(tile_len) = read("SPARSEFUSE_TILE", "a number above 0", positive)? {
-            config.tile_len = tile_len;
-        }
-        if let Some(threshold) = read("SPARSEFUSE_CUT", "a number above 0", positive)? {
-            config.cut_threshold = threshold;
-        }
-        if let Some(limit) = read("SPARSEFUSE_MEMORY", "a number of bytes", positive)? {
-            config.memory_limit = limit;
-        }
-        if let Some(fusion) = read("SPARSEFUSE_FUSION", "0 or 1", switch)? {
-            config.fusion = fusion;
-        }
-        if let Some(windows) = read("SPARSEFUSE_AHEAD", "a number", |text| text.parse().ok())? {
-            config.run_ahead = windows;
-        }
-        if let Some(check) = read("SPARSEFUSE_CHECK", "0 or 1", switch)? {
-            config.check_ranks = check;
-        }
-        if let Some(pack) = read("SPARSEFUSE_PACK", "0 or 1", switch)? {
-            config.pack_after = if pack { 1 } else { usize::MAX };
-        }
+        let mut refused = Vec::new();
+        let no = &mut refused;
+        let number = "a number above 0";
+        let bytes = "a number of bytes";
+        let either = "0 or 1";
+        let pack = |text: &str| switch(text).map(|pack| if pack { 1 } else { usize::MAX });
         let isa = |text: &str| Isa::from_name(text).filter(|isa| Isa::available().contains(isa));
-        if let Some(isa) = read("SPARSEFUSE_ISA", "an instruction set of this machine", isa)? {
-            config.isa = isa;
-        }
-        config.native = native(config.native)?;
+        let machine = "an instruction set of this machine";
         let device = "none, cuda, cuda:1 or emulated";
-        if let Some(device) = read("SPARSEFUSE_DEVICE", device, DeviceKind::from_name)? {
-            config.device = device;
+        set(
+            no,
+            &mut config.threads,
+            "SPARSEFUSE_THREADS",
+            number,
+            positive,
+        );
+        set(
+            no,
+            &mut config.tile_len,
+            "SPARSEFUSE_TILE",
+            number,
+            positive,
+        );
+        set(
+            no,
+            &mut config.cut_threshold,
+            "SPARSEFUSE_CUT",
+            number,
+            positive,
+        );
+        set(
+            no,
+            &mut config.memory_limit,
+            "SPARSEFUSE_MEMORY",
+            bytes,
+            positive,
+        );
+        set(no, &mut config.fusion, "SPARSEFUSE_FUSION", either, switch);
+        set(
+            no,
+            &mut config.run_ahead,
+            "SPARSEFUSE_AHEAD",
+            "a number",
+            parsed,
+        );
+        set(
+            no,
+            &mut config.check_ranks,
+            "SPARSEFUSE_CHECK",
+            either,
+            switch,
+        );
+        set(no, &mut config.pack_after, "SPARSEFUSE_PACK", either, pack);
+        set(no, &mut config.isa, "SPARSEFUSE_ISA", machine, isa);
+        set(
+            no,
+            &mut config.device,
+            "SPARSEFUSE_DEVICE",
+            device,
+            DeviceKind::from_name,
+        );
+        set(
+            no,
+            &mut config.device_threshold,
+            "SPARSEFUSE_DEVICE_BYTES",
+            bytes,
+            parsed,
+        );
+        match native(config.native.clone()) {
+            Ok(native) => config.native = native,
+            Err(error) => no.push(error),
         }
-        let bytes = |text: &str| text.parse().ok();
-        if let Some(bytes) = read("SPARSEFUSE_DEVICE_BYTES", "a number of bytes", bytes)? {
-            config.device_threshold = bytes;
-        }
-        Ok(config)
+        (config, refused)
     }
 }
 
@@ -345,8 +386,27 @@ fn switch(text: &str) -> Option<bool> {
     }
 }
 
+fn parsed<T: std::str::FromStr>(text: &str) -> Option<T> {
+    text.parse().ok()
+}
+
 fn positive(text: &str) -> Option<usize> {
     text.parse().ok().filter(|&n| n > 0)
+}
+
+/// Sets a field to what a variable says; what makes no sense is added to `refused`.
+fn set<T>(
+    refused: &mut Vec<Error>,
+    field: &mut T,
+    name: &'static str,
+    expected: &str,
+    parse: impl Fn(&str) -> Option<T>,
+) {
+    match read(name, expected, parse) {
+        Ok(Some(value)) => *field = value,
+        Ok(None) => {}
+        Err(error) => refused.push(error),
+    }
 }
 
 fn read<T>(

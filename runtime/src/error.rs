@@ -98,6 +98,9 @@ pub enum ErrorKind {
         rank: usize,
         /// What it said.
         message: String,
+        /// The facts besides, where they have arrived: of a matrix that is singular or not
+        /// positive definite. MPI carries those alone.
+        fact: Option<Error>,
     },
     /// The device that the settings name is not there, or it has failed.
     #[error("device: {0}")]
@@ -193,7 +196,9 @@ impl Error {
 
     /// The facts of what failed first, whether that was told where it happened or where its results
     /// were read. Of what failed on another process MPI carries the text alone
-    /// ([`ErrorKind::Rank`]).
+    /// ([`ErrorKind::Rank`]), by which ranks must not decide anything; but a matrix that is
+    /// [singular](ErrorKind::Singular) or not [positive definite](ErrorKind::NotPositiveDefinite)
+    /// is so on every rank.
     ///
     /// ```
     /// use sparsefuse_runtime::{Error, ErrorKind};
@@ -206,7 +211,10 @@ impl Error {
     #[must_use]
     pub fn root(&self) -> &ErrorKind {
         match self.kind() {
-            ErrorKind::Poisoned { cause, .. } => cause.root(),
+            ErrorKind::Poisoned { cause, .. }
+            | ErrorKind::Rank {
+                fact: Some(cause), ..
+            } => cause.root(),
             kind => kind,
         }
     }

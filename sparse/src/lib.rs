@@ -15,8 +15,10 @@
 //! - `*` with a sparse operand is the product of matrices, as of SciPy's `csr_matrix`;
 //!   [`Csr::multiply`] multiplies element by element. `*` between dense arrays goes element by
 //!   element.
-//! - What makes another matrix, solves, or reads a file is eager, runs where it is issued, and
-//!   returns a `Result`.
+//! - What makes another structure, solves, or reads a file is eager: it runs where it is issued.
+//!   Methods that do so return a `Result`; operators (`&a * &b`, `&a + &b`) and methods that arrays
+//!   have too panic. Sums and extremes along columns, `norm1` and `trace` execute what has been
+//!   issued as well.
 //!
 //! What is public and hidden from these pages is for the solvers of this project: it is not part of
 //! the stable interface.

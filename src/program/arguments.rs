@@ -43,7 +43,7 @@ pub(super) enum Command {
 
 #[derive(Debug, Args)]
 pub(super) struct SolveArguments {
-    /// The matrix: a .mtx or .mtx.gz file, or a generator such as poisson2d:512
+    /// The matrix: a .mtx, .mtx.gz or .npz file, or a generator such as poisson2d:512
     #[arg(value_parser = word(Source::parse))]
     pub(super) source: Source,
     /// The method
@@ -52,7 +52,7 @@ pub(super) struct SolveArguments {
     /// The preconditioner with its options, such as jacobi, ilu:1, gmg or auto; see below
     #[arg(long, default_value = "none", value_parser = Pc::parse, value_name = "PC")]
     pub(super) pc: Pc,
-    /// The grid of a matrix from a file, slowest dimension first, for --pc gmg
+    /// The grid of a matrix from a file, slowest dimension first, for --pc gmg and auto
     #[arg(long, value_name = "NxM", value_parser = grid)]
     pub(super) grid: Option<Grid>,
     /// The right-hand side b: `ones` for A times a vector of ones, `random:SEED` for numbers
@@ -65,10 +65,11 @@ pub(super) struct SolveArguments {
     /// See --rtol
     #[arg(long, default_value = "0", value_parser = tolerance, allow_hyphen_values = true)]
     pub(super) atol: f64,
-    /// Diverged when |b - A x| > DTOL |b|, or DTOL times the initial residual where that is larger
+    /// Diverged when |b - A x| > DTOL |b|, or DTOL times the initial residual where that is larger;
+    /// of cgs with the square of DTOL
     #[arg(long, default_value = "1e5", value_parser = tolerance, allow_hyphen_values = true)]
     pub(super) dtol: f64,
-    /// The limit of iterations [default: ten times the rows, at most 10000]
+    /// The limit of iterations [default: ten times the columns, at most 10000]
     #[arg(long, value_name = "N", value_parser = iterations, allow_negative_numbers = true)]
     pub(super) max_iter: Option<usize>,
     #[command(flatten)]
@@ -155,7 +156,7 @@ pub(super) struct PlanArguments {
 
 #[derive(Debug, Args)]
 pub(super) struct EigsArguments {
-    /// The matrix: a .mtx or .mtx.gz file, or a generator such as poisson2d:512
+    /// The matrix: a .mtx, .mtx.gz or .npz file, or a generator such as poisson2d:512
     #[arg(value_parser = word(Source::parse))]
     pub(super) source: Source,
     /// How many eigenvalues [default: 6; of small matrices the rows, one less of a Hermitian one]
@@ -214,7 +215,7 @@ pub(super) struct Machine {
 
 #[derive(Debug, Args)]
 pub(super) struct InfoArguments {
-    /// The matrix: a .mtx or .mtx.gz file, or a generator such as poisson2d:512
+    /// The matrix: a .mtx, .mtx.gz or .npz file, or a generator such as poisson2d:512
     #[arg(value_parser = word(Source::parse))]
     pub(super) source: Source,
     /// Print one JSON object instead of the report

@@ -22,7 +22,8 @@ Examples:
 Exit status:
   0  done; for `solve` and `eigs`: converged
   1  the solver ran, but did not converge
-  2  bad input or usage; one line on standard error says what was expected and what was found
+  2  could not be done: bad input or usage, no memory, a file that cannot be written; one line on
+     standard error says what was expected and what was found
 
 Environment (settings of the runtime; the options of a command come first):
   SPARSEFUSE_THREADS  threads, divided among the ranks
@@ -100,7 +101,7 @@ Preconditioners (--pc NAME or NAME:OPTIONS; defaults in brackets):
   polynomial:DEGREE          a Neumann series [2]
   ilu:K                      incomplete LU with K levels of fill [0]
   ilut:DROP,FILL             incomplete LU: entries below DROP times the norm of their row are
-                             dropped, and all but the FILL largest
+                             dropped, and all but the FILL largest [1e-3, 20]
   ic                         incomplete Cholesky without fill
   schwarz:OVERLAP,blocks=N   additive Schwarz with ILU(0) [1, one block on each rank: the only
                              preconditioner whose iterations depend on the ranks]; also asm
@@ -162,12 +163,13 @@ SPARSEFUSE_TILE. Tolerances and --max-iter may differ. The methods cg, cgs and b
 checkpoints.
 
 Least squares: lsqr and lsmr also stop where the residual is minimal without being small,
-|A'(b - A x)| <= RTOL |A| |b - A x|; that is reported and does not count as converged.
+|A'(b - A x)| <= RTOL |A| |b - A x|; that is reported and does not count as converged
+(exit status 1).
 
 Exit status:
   0  converged
   1  ran, but did not converge
-  2  bad input or usage"
+  2  could not be done: bad input or usage, no memory, a file that cannot be written"
 );
 
 pub(super) const PLAN: &str = "\

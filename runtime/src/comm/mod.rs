@@ -175,6 +175,7 @@ pub(crate) fn apart(rank: usize) -> Error {
         message: "expected what this rank asks for, found a message about something else; with \
                   `check_ranks` on, the error says where the programs of the ranks differ"
             .to_owned(),
+        fact: None,
     }
     .into()
 }
@@ -184,6 +185,7 @@ pub(crate) fn left(rank: usize) -> Error {
     ErrorKind::Rank {
         rank,
         message: "expected a message, but the rank has ended".to_owned(),
+        fact: None,
     }
     .into()
 }

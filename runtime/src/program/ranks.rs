@@ -117,7 +117,12 @@ fn run_each(
                 let text = panic.downcast_ref::<String>().map(String::as_str);
                 let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
                 let message = format!("panicked: {}", text.unwrap_or("no message"));
-                ErrorKind::Rank { rank, message }
+                let fact = None;
+                ErrorKind::Rank {
+                    rank,
+                    message,
+                    fact,
+                }
             })?);
         }
         ends.into_iter().collect()

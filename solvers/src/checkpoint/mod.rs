@@ -193,11 +193,16 @@ pub(crate) fn read<T: Field>(
     n_vectors: usize,
 ) -> Result<(Header, Vec<Vector<T>>), Error> {
     let runtime = like.runtime();
+    // Of a view, a copy is what every rank takes part in, so there is one before any may fail.
+    let like = like.contiguous()?;
     let mine = like.local().and_then(|local| {
         let (header, parts) = read_rows::<T>(path, expected, local.rows(), n_vectors)?;
         Ok((header, parts, local))
     });
     let (header, parts, local) = runtime.agree(mine)?;
+    let mut found = vec![header.state.iterations as u64];
+    found.extend_from_slice(&header.sums);
+    runtime.agree_on_file(path, &found)?;
     let sums = parts.iter().map(|part| sum_of(local.rows().start, part));
     let mut sums: Vec<u64> = sums.collect();
     if !local.is_replicated() {
@@ -210,7 +215,8 @@ pub(crate) fn read<T: Field>(
         Err(Error::file(path, expected, "others: the file is damaged"))
     })?;
     let vectors = parts.into_iter().map(|part| like.with_local(part));
-    let vectors = runtime.agree(vectors.collect::<Result<Vec<_>, Error>>())?;
+    let vectors: Vec<Result<_, Error>> = vectors.collect();
+    let vectors = runtime.agree(vectors.into_iter().collect::<Result<Vec<_>, _>>())?;
     Ok((header, vectors))
 }
 

@@ -59,7 +59,7 @@ pub struct LobpcgOptions<'a, T> {
 }
 
 impl<T> Default for LobpcgOptions<'_, T> {
-    /// The smallest eigenvalues, without help, to `tol` 1e-8.
+    /// The smallest eigenvalues (of SciPy the largest), without help, to `tol` 1e-8.
     fn default() -> Self {
         Self {
             largest: false,

@@ -27,7 +27,7 @@ use sparsefuse_runtime::{Error, State, StoreHandle};
 ///
 /// # Errors
 ///
-/// If the shapes do not fit; not converging is no error but a [`StopReason`](crate::StopReason).
+/// As [`cg_with`]; not converging is no error but a [`StopReason`](crate::StopReason).
 pub fn cg<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solution<T>, Error> {
     cg_with(a, b, Options::default())
 }

@@ -58,7 +58,7 @@ pub(super) fn indefinite() -> Error {
 ///
 /// [`Direct`]: super::Direct
 pub(crate) fn is_singular(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Singular { .. })
+    matches!(error.root(), ErrorKind::Singular { .. })
 }
 
 /// L of P A Pᵀ = L Lᴴ, row by row without entries that are 0, and the rows of A in the order P.

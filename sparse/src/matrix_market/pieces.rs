@@ -199,9 +199,19 @@ fn joined(piece: Vec<Text>) -> Result<Vec<u8>, Error> {
 /// previous one is written.
 fn go_on(runtime: &Runtime, written: Result<(), String>) -> Result<(), WriteErrorKind> {
     let rank = runtime.rank();
-    let told = written.map_err(|message| ErrorKind::Rank { rank, message }.into());
+    let fact = None;
+    let told = written.map_err(|message| {
+        ErrorKind::Rank {
+            rank,
+            message,
+            fact,
+        }
+        .into()
+    });
     runtime.agree(told).map_err(|cause| match cause.kind() {
-        ErrorKind::Rank { rank: 0, message } => {
+        ErrorKind::Rank {
+            rank: 0, message, ..
+        } => {
             let message = message.strip_prefix("cannot write: ").unwrap_or(message);
             io::Error::other(message.to_owned()).into()
         }

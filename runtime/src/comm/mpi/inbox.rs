@@ -5,9 +5,10 @@
 //! that a sender has left comes after all that it has sent. Messages of groups that this process
 //! has not made yet are kept; those of groups that have ended here are dropped.
 
+use super::failure::decode;
 use super::tag::{Kind, NO_GROUP, Tag};
 use crate::comm::Message;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::memory::reserve::reserve;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -180,28 +181,6 @@ fn joined(pieces: Vec<Vec<u8>>) -> Result<Vec<u8>, Error> {
     Ok(whole)
 }
 
-/// A failure of rank `rank` as bytes: the rank that failed first, as far as it is known, and what
-/// it said.
-pub(super) fn encode(failure: &Error, rank: usize) -> Vec<u8> {
-    let (rank, message) = match failure.kind() {
-        ErrorKind::Rank { rank, message } => (*rank, message.clone()),
-        _ => (failure.other_rank().unwrap_or(rank), failure.to_string()),
-    };
-    let mut bytes = (rank as u64).to_le_bytes().to_vec();
-    bytes.extend_from_slice(message.as_bytes());
-    bytes
-}
-
-/// The failure of another rank from its bytes.
-fn decode(bytes: &[u8]) -> Error {
-    let (rank, message) = bytes.split_first_chunk().unwrap_or((&[0; 8], bytes));
-    ErrorKind::Rank {
-        rank: u64::from_le_bytes(*rank) as usize,
-        message: String::from_utf8_lossy(message).into_owned(),
-    }
-    .into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -310,27 +289,5 @@ mod tests {
         inbox.put(3, tag, vec![]);
         assert_eq!(inbox.reductions_of(1, 3), Some(7));
         assert!(inbox.has_left(1, 3) && !inbox.has_left(1, 2));
-    }
-
-    #[test]
-    fn a_failure_keeps_its_text_and_the_rank_that_failed_first() {
-        let memory = || {
-            Error::from(ErrorKind::OutOfMemory {
-                wanted: 8,
-                available: 3,
-                limit: 5,
-            })
-        };
-        let first = decode(&encode(&memory().poison("add"), 7));
-        let ErrorKind::Rank { rank, message } = first.kind() else {
-            panic!("{first}");
-        };
-        assert_eq!((*rank, message), (7, &memory().poison("add").to_string()));
-        assert_eq!(decode(&encode(&first, 2)), first);
-        let second = decode(&encode(&first.poison("mul"), 2));
-        assert!(
-            matches!(second.kind(), ErrorKind::Rank { rank: 7, .. }),
-            "{second}"
-        );
     }
 }

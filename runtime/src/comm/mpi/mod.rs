@@ -15,6 +15,8 @@ mod requests;
 #[cfg(feature = "mpi")]
 mod calls;
 #[cfg(any(test, feature = "mpi"))]
+mod failure;
+#[cfg(any(test, feature = "mpi"))]
 mod inbox;
 #[cfg(any(test, feature = "mpi"))]
 mod tag;

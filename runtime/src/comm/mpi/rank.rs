@@ -1,7 +1,8 @@
 //! Groups of ranks, some of each process of the job, and what a rank does to reach the others.
 
 use super::collective::Collective;
-use super::inbox::{self, Pair};
+use super::failure;
+use super::inbox::Pair;
 use super::job::{Job, MOST_RANKS, complain, job, lock};
 use super::tag::{self, Kind, MOST_LOCAL, Tag};
 use crate::comm::exchange::{Exchange, Item};
@@ -127,7 +128,7 @@ impl Comm for Rank {
         }
         let (kind, bytes) = match message {
             Message::Data(bytes) => (Kind::Data, bytes),
-            Message::Failed(failure) => (Kind::Failed, inbox::encode(&failure, self.rank())),
+            Message::Failed(failure) => (Kind::Failed, failure::encode(&failure, self.rank())),
         };
         if let Err(error) = self.job.send(process, self.tag(to, kind), bytes) {
             self.give_up(&error);

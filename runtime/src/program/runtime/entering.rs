@@ -3,7 +3,7 @@
 
 use super::{Runtime, workers};
 use crate::comm;
-use crate::config::Config;
+use crate::config::{Config, DeviceKind};
 use crate::machine::compute::Runs;
 use crate::program::device;
 use crate::program::settings;
@@ -44,8 +44,8 @@ impl Runtime {
         })
     }
 
-    /// Settings of the environment that make no sense are reported and not used, and the first rank
-    /// names those that do not exist. Without its ranks a process that could have them does not go
+    /// Settings of the environment that make no sense are reported and not used; the others are. The
+    /// first rank names those that do not exist. Without its ranks a process that could have them does not go
     /// on: it would compute something else.
     fn from_env_or_default() -> Self {
         let connected = comm::mpi::place().and_then(|_| comm::mpi::connect(1));
@@ -56,11 +56,15 @@ impl Runtime {
         for name in unknown.iter().filter(|_| comm.rank() == 0) {
             eprintln!("sparsefuse: there is no setting `{name}`");
         }
-        let from_env = Config::from_env()
-            .and_then(|config| Ok((workers(&config)?, device::open(&config)?, config)));
-        let (workers, device, config) = from_env.unwrap_or_else(|error| {
-            eprintln!("sparsefuse: {error}; all settings are the default ones, on one thread");
-            (Workers::alone(), None, Config::default())
+        let (mut config, refused) = Config::of_env();
+        for error in refused {
+            eprintln!("sparsefuse: {error}; without this setting");
+        }
+        let machine = workers(&config).and_then(|workers| Ok((workers, device::open(&config)?)));
+        let (workers, device) = machine.unwrap_or_else(|error| {
+            eprintln!("sparsefuse: {error}; on one thread, without a device");
+            (config.threads, config.device) = (1, DeviceKind::Host);
+            (Workers::alone(), None)
         });
         let alike = settings::check_alike(&*comm, &config, 1);
         alike.unwrap_or_else(|error| panic!("{error}"));

@@ -43,6 +43,7 @@ impl UnderWay {
 
 impl Runtime {
     /// Executes all tasks issued so far, and returns when they have ended, also those on a device.
+    /// On several ranks every rank must call it, at the same place of the program.
     pub fn flush(&self) {
         let mut inner = self.inner();
         let Inner { issuing, engine } = &mut inner;
@@ -61,7 +62,8 @@ impl Runtime {
     ///
     /// At most [`Config::run_ahead`] windows are under way; a further one waits until the first of
     /// them has ended. On several ranks, or where the tasks have less to do than
-    /// [`Config::ahead_threshold`], they are executed here, as by [`Runtime::flush`].
+    /// [`Config::ahead_threshold`], they are executed here, as by [`Runtime::flush`]; every rank
+    /// must call it.
     ///
     /// ```
     /// use sparsefuse_kernels::DType;
