@@ -44,9 +44,9 @@ pub fn cg<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solution
 ///
 /// # Errors
 ///
-/// If the shapes do not fit, an operator fails, or a look at some entries of the matrix shows that
-/// it is not symmetric (Hermitian); not converging is no error but a
-/// [`StopReason`](crate::StopReason).
+/// If shapes or runtimes do not fit, an option is out of range, an entry of the matrix is infinite
+/// or not a number, an operator fails, or a look at some entries of the matrix shows that it is not
+/// symmetric (Hermitian); not converging is no error but a [`StopReason`](crate::StopReason).
 pub fn cg_with<T: Field>(
     a: &dyn LinearOperator<T>,
     b: &Vector<T>,

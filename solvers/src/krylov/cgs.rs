@@ -27,7 +27,8 @@ pub fn cgs<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solutio
 ///
 /// # Errors
 ///
-/// If the shapes do not fit, or an operator fails; not converging is no error but a
+/// If shapes or runtimes do not fit, an option is out of range, an entry of the matrix is infinite
+/// or not a number, or an operator fails; not converging is no error but a
 /// [`StopReason`](crate::StopReason).
 pub fn cgs_with<T: Field>(
     a: &dyn LinearOperator<T>,

@@ -57,8 +57,9 @@ pub fn minres<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solu
 ///
 /// # Errors
 ///
-/// If the shapes do not fit, the matrix is seen not to be symmetric, an operator fails, or a
-/// checkpoint is asked for; not converging is no error but a [`StopReason`].
+/// If shapes or runtimes do not fit, an option is out of range, an entry of the matrix is infinite
+/// or not a number, the matrix is seen not to be symmetric, an operator fails, or a checkpoint is
+/// asked for; not converging is no error but a [`StopReason`].
 pub fn minres_with<T: Field>(
     a: &dyn LinearOperator<T>,
     b: &Vector<T>,

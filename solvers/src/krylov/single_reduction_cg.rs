@@ -34,8 +34,9 @@ pub fn single_reduction_cg<T: Field>(
 ///
 /// # Errors
 ///
-/// If the shapes do not fit, the matrix is seen not to be symmetric, an operator fails, or a
-/// checkpoint is asked for; not converging is no error but a [`StopReason`](crate::StopReason).
+/// If shapes or runtimes do not fit, an option is out of range, an entry of the matrix is infinite
+/// or not a number, the matrix is seen not to be symmetric, an operator fails, or a checkpoint is
+/// asked for; not converging is no error but a [`StopReason`](crate::StopReason).
 pub fn single_reduction_cg_with<T: Field>(
     a: &dyn LinearOperator<T>,
     b: &Vector<T>,
