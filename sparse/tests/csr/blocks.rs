@@ -192,7 +192,7 @@ fn check_conversion<T: Exact>(entries: &crate::Entries, size: (usize, usize)) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
     fn every_way_to_make_one(drawn in drawn()) {

@@ -65,7 +65,7 @@ fn check_values<T: Exact>(entries: &Entries) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn triplets_are_summed_and_sorted(entries in entries()) {

@@ -47,7 +47,7 @@ fn check_dense<T: Exact>(entries: &Entries) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn from_and_to_sprs(entries in entries()) {

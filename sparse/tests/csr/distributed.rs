@@ -44,7 +44,7 @@ fn check_triplets<T: Exact>(all: &Entries, seed: u64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn entries_may_be_given_by_any_rank(entries in entries(), seed in any::<u64>()) {

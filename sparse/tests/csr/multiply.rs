@@ -56,7 +56,7 @@ fn check_product<T: Exact>(left: &Entries, right: &Entries) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn products((left, right) in factors()) {

@@ -32,7 +32,7 @@ fn check_transpose<T: Exact>(entries: &Entries) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn diagonals(entries in entries()) {
