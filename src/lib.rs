@@ -18,6 +18,10 @@
 //! matrices to try them on. Examples in this documentation name the crate that a type is from
 //! (`sparsefuse_dense::Array`); `use sparsefuse::prelude::*` has it too.
 //!
+//! Guides are in the folder `docs` of the project: `scipy.md` (the names of SciPy and NumPy, and what
+//! differs), `choosing.md` (methods and preconditioners, also from PETSc), `ode.md`, `clusters.md`,
+//! `gpu.md`, `own-tasks.md` (operations and formats of your own).
+//!
 //! # Features
 //!
 //! All of these but `cuda` and `mpi` are on by default.

@@ -106,9 +106,11 @@ fn chosen(
         let expected = format!("a mask of {len} {what}");
         return Err(Error::argument(op, expected, mask.len().to_string()));
     }
-    let mask = mask.to_vec()?;
-    let mut chosen = reserve(mask.iter().filter(|&&holds| holds).count())?;
-    let numbers = mask.into_iter().enumerate();
+    let holds = mask.to_vec()?;
+    let room = reserve(holds.iter().filter(|&&holds| holds).count());
+    // What follows asks all ranks, so that none may be without memory alone.
+    let mut chosen = mask.runtime().agree(room)?;
+    let numbers = holds.into_iter().enumerate();
     chosen.extend(numbers.filter_map(|(number, holds)| holds.then_some(number)));
     Ok(chosen)
 }
