@@ -221,14 +221,18 @@ impl Config {
 
     /// The settings of the environment without those that make no sense, and these.
     pub(crate) fn of_env() -> (Self, Vec<Error>) {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let mut config = Self {
-            threads: (threads / sharers()).max(1),
+            threads: (cores / sharers()).max(1),
             ..Self::default()
         };
         let mut refused = Vec::new();
         let no = &mut refused;
         let number = "a number above 0";
+        let threads = |text: &str| positive(text).filter(|&n| n <= Self::MOST_THREADS);
+        let up_to_most = format!("a number from 1 to {}", Self::MOST_THREADS);
+        let tile = |text: &str| positive(text).filter(|&n| n <= Self::LONGEST_TILE);
+        let up_to_longest = format!("a number from 1 to {}", Self::LONGEST_TILE);
         let bytes = "a number of bytes";
         let either = "0 or 1";
         let pack = |text: &str| switch(text).map(|pack| if pack { 1 } else { usize::MAX });
@@ -239,15 +243,15 @@ impl Config {
             no,
             &mut config.threads,
             "SPARSEFUSE_THREADS",
-            number,
-            positive,
+            &up_to_most,
+            threads,
         );
         set(
             no,
             &mut config.tile_len,
             "SPARSEFUSE_TILE",
-            number,
-            positive,
+            &up_to_longest,
+            tile,
         );
         set(
             no,
@@ -294,10 +298,7 @@ impl Config {
             bytes,
             parsed,
         );
-        match native(config.native.clone()) {
-            Ok(native) => config.native = native,
-            Err(error) => no.push(error),
-        }
+        config.native = native(no, config.native.take());
         (config, refused)
     }
 }
@@ -312,24 +313,36 @@ fn unknown(names: impl Iterator<Item = String>) -> Vec<String> {
     unknown
 }
 
-/// The settings of native code, from those by default.
-fn native(default: Option<Arc<Toolchain>>) -> Result<Option<Arc<Toolchain>>, Error> {
+/// The settings of native code, from those by default; what makes no sense is added to `refused`.
+fn native(refused: &mut Vec<Error>, default: Option<Arc<Toolchain>>) -> Option<Arc<Toolchain>> {
     let path = |text: &str| (!text.is_empty()).then(|| PathBuf::from(text));
     let words =
         |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
     let command = |text: &str| Some(words(text)).filter(|words| !words.is_empty());
-    let is_on = read("SPARSEFUSE_NATIVE", "0 or 1", switch)?.unwrap_or(true);
-    let cache = read("SPARSEFUSE_CACHE", "a directory", path)?;
-    let compiler = read("SPARSEFUSE_CC", "a C compiler", command)?;
-    let directory = cache.or(default.map(|toolchain| toolchain.directory.clone()));
-    let Some(directory) = directory.filter(|_| is_on) else {
-        return Ok(None);
-    };
-    let mut toolchain = Toolchain::new(directory);
+    let (mut is_on, mut compiler) = (true, None);
+    let mut directory = default.map(|toolchain| toolchain.directory.clone());
+    let some_path = |text: &str| path(text).map(Some);
+    let some_command = |text: &str| command(text).map(Some);
+    set(refused, &mut is_on, "SPARSEFUSE_NATIVE", "0 or 1", switch);
+    set(
+        refused,
+        &mut directory,
+        "SPARSEFUSE_CACHE",
+        "a directory",
+        some_path,
+    );
+    set(
+        refused,
+        &mut compiler,
+        "SPARSEFUSE_CC",
+        "a C compiler",
+        some_command,
+    );
+    let mut toolchain = Toolchain::new(directory.filter(|_| is_on)?);
     if let Some(compiler) = compiler {
         toolchain.compilers = vec![compiler];
     }
-    Ok(Some(Arc::new(toolchain)))
+    Some(Arc::new(toolchain))
 }
 
 /// Where this user's programs keep what they can make again; `None` where there is no such place.

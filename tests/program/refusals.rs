@@ -285,7 +285,7 @@ fn refuses_an_environment_that_makes_no_sense() {
         (
             "SPARSEFUSE_THREADS",
             "many",
-            "SPARSEFUSE_THREADS: expected a number above 0, found many",
+            "SPARSEFUSE_THREADS: expected a number from 1 to 1024, found many",
         ),
         (
             "SPARSEFUSE_FUSION",
@@ -295,7 +295,7 @@ fn refuses_an_environment_that_makes_no_sense() {
         (
             "SPARSEFUSE_TILE",
             "0",
-            "SPARSEFUSE_TILE: expected a number above 0, found 0",
+            "SPARSEFUSE_TILE: expected a number from 1 to 1073741824, found 0",
         ),
         (
             "SPARSEFUSE_MEMORY",

@@ -45,7 +45,7 @@ impl<T: Numeric> fmt::Display for Csr<T> {
 
 macro_rules! shown_by_rows {
     ($($matrix:ident)*) => {$(
-        #[doc = "Shows the matrix by rows, as [`Csr`] does; by way of"]
+        #[doc = "Shows the matrix by rows, as [`Csr`] does, so every rank must ask; by way of"]
         #[doc = concat!("[`", stringify!($matrix), "::to_csr`].")]
         impl<T: Numeric> fmt::Display for $matrix<T> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

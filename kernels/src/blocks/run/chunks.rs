@@ -50,11 +50,14 @@ impl Run<'_> {
     fn uneven(&self, arg: ArgId) -> Option<Layout> {
         match self.launch.operands[arg as usize] {
             Operand::Array { layout, .. } if !layout.is_contiguous() => {
-                let is_paneled = self.panels.is_some_and(|panels| panels.has(arg));
-                (!is_paneled).then_some(layout)
+                (!self.has_panel(arg)).then_some(layout)
             }
             _ => None,
         }
+    }
+
+    fn has_panel(&self, arg: ArgId) -> bool {
+        self.panels.as_ref().is_some_and(|panels| panels.has(arg))
     }
 
     /// Where the arrays lie that the native form expects.
@@ -71,7 +74,7 @@ impl Run<'_> {
         let layout = self.uneven(arg).zip(lines);
         Placed {
             data: self.arrays[arg as usize].data,
-            panel: self.panels.filter(|panels| panels.has(arg)).map(|_| arg),
+            panel: self.has_panel(arg).then_some(arg),
             size,
             strides: layout.map(|(layout, _)| layout.strides),
             step: layout.map_or(1, |(layout, lines)| lines.step(&layout)),

@@ -132,11 +132,11 @@ impl Lines {
     }
 
     /// Whether the elements of lines of an array lie in different lines of the cache each, and
-    /// beside them those of the next lines.
+    /// beside them, or in the same place, those of the next lines.
     pub(crate) fn are_across(&self, layout: &Layout, size: usize) -> bool {
         let (step, between) = self.steps(layout);
         let bytes = |elements: isize| elements.unsigned_abs() * size;
-        bytes(step) >= CACHE_LINE && (1..CACHE_LINE).contains(&bytes(between))
+        bytes(step) >= CACHE_LINE && bytes(between) < CACHE_LINE
     }
 
     /// The distance of a line from the first one, in elements, of an array with these dimensions.

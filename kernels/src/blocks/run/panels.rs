@@ -18,13 +18,12 @@ use crate::ir::ArgId;
 use crate::launch::{Layout, Operand};
 use std::ops::Range;
 
-/// The arrays of a loop that have panels, at most; more would not fit in the L2 cache.
+/// The arrays of a loop that have panels, at most.
 const MOST: usize = 4;
 /// The smallest arrays: others stay in the L1 cache while their lines are read.
 const SMALL: usize = 32 << 10;
-/// The bytes of a panel, at most, and those of long lines, across which it has one line of the
-/// cache.
-const BYTES: [usize; 2] = [2 << 20, 8 << 20];
+/// The bytes of a panel, at most: some of them fit in an L2 cache or nearly so.
+const BYTES: usize = 2 << 20;
 
 /// The arrays of a run that have panels.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +54,7 @@ impl Across {
         let is_across = Lines::along_last(layout).are_across(&layout, size);
         let is_long = layout.dims[next + 1] >= LEAST[0] && layout.dims[next] >= LEAST[1];
         let is_large = layout.len() * size > SMALL;
-        let fits = layout.dims[next + 1] <= BYTES[1] / CACHE_LINE;
+        let fits = layout.dims[next + 1] <= BYTES / CACHE_LINE;
         (is_across && is_long && is_large && fits).then_some(Self {
             arg,
             size,
@@ -76,12 +75,12 @@ impl Panels {
             let Slot::Memory { arg, size, .. } = *slot else {
                 continue;
             };
-            let Operand::Array { data, layout } = run.launch.operands[arg as usize] else {
-                continue;
-            };
             if run.arrays[arg as usize].is_contiguous || n_arrays == MOST {
                 continue;
             }
+            let Operand::Array { data, layout } = run.launch.operands[arg as usize] else {
+                continue;
+            };
             let is_new = arrays[..n_arrays]
                 .iter()
                 .flatten()
@@ -99,7 +98,7 @@ impl Panels {
         }
         let lines = Lines::along_last(first?.layout);
         let widest = arrays.iter().flatten().map(|it| it.size).max()?;
-        let fitting = BYTES[0] / (CACHE_LINE * lines.len());
+        let fitting = BYTES / (CACHE_LINE * lines.len());
         let side = CACHE_LINE * fitting.clamp(1, WIDEST);
         let mut panels = Self {
             lines,
@@ -126,16 +125,15 @@ impl Panels {
         ends.map(|it| it.offset + rows * it.size).max().unwrap_or(0)
     }
 
-    /// The lines that are in panels together with that of a row, and their rows.
-    fn around(&self, row: usize) -> (usize, Range<usize>) {
+    /// The line of a row, with which panels begin, and the rows that they hold: up to a line whose
+    /// number is a multiple of theirs, and none of another part.
+    fn from(&self, row: usize, end_of_part: usize) -> (usize, Range<usize>) {
+        let len = self.lines.len();
         let (line, _) = self.lines.around(row);
-        let beside = self.lines.place_beside(line);
-        let first = line - beside % self.n_lines;
-        let n = self.lines.following(first, self.n_lines);
-        (
-            first,
-            first * self.lines.len()..(first + n) * self.lines.len(),
-        )
+        let n = self.n_lines - self.lines.place_beside(line) % self.n_lines;
+        let n = self.lines.following(line, n);
+        let end = (line + n).min(end_of_part.div_ceil(len));
+        (line, line * len..end * len)
     }
 }
 
@@ -149,7 +147,7 @@ impl Worker<'_> {
         if self.paneled.contains(&row) {
             return self.paneled.clone();
         }
-        let (line, rows) = panels.around(row);
+        let (line, rows) = panels.from(row, self.end_of_part);
         let len = panels.lines.len();
         let n_lines = rows.len() / len;
         for array in panels.arrays.iter().flatten() {

@@ -16,6 +16,7 @@ impl Worker<'_> {
     /// # Safety
     /// As [`super::run_loop`]; the rows must be there, and no other thread may run them.
     pub(crate) unsafe fn run(&mut self, rows: Range<usize>, mut before_rows: impl FnMut(usize)) {
+        self.end_of_part = rows.end;
         let reductions = &self.run.program.reductions;
         if reductions.is_empty() {
             // SAFETY: forwarded.
@@ -65,12 +66,12 @@ impl Worker<'_> {
                 before_rows(rows.end);
                 return self.run_copy(&copy, rows);
             }
-            let Some(panels) = self.run.panels else {
+            let Some(panels) = &self.run.panels else {
                 return self.run_at_addresses(rows, before_rows);
             };
             let mut first = rows.start;
             while first < rows.end {
-                let end = self.fill_panels(&panels, first).end.min(rows.end);
+                let end = self.fill_panels(panels, first).end.min(rows.end);
                 self.run_at_addresses(first..end, before_rows);
                 first = end;
             }

@@ -336,6 +336,8 @@ pub(crate) struct Worker<'a> {
     /// The panels, and the rows that they hold.
     pub(crate) panels: *mut u8,
     pub(crate) paneled: Range<usize>,
+    /// Where the rows end that the thread has been given.
+    pub(crate) end_of_part: usize,
     /// The first row of the tile that is being reduced.
     pub(crate) tile_start: usize,
 }
@@ -413,6 +415,7 @@ impl<'a> Worker<'a> {
                 None => std::ptr::null_mut(),
             },
             paneled: 0..0,
+            end_of_part: 0,
             tile_start: 0,
         }
     }

@@ -44,9 +44,9 @@ impl Runtime {
         })
     }
 
-    /// Settings of the environment that make no sense are reported and not used; the others are. The
-    /// first rank names those that do not exist. Without its ranks a process that could have them does not go
-    /// on: it would compute something else.
+    /// Settings of the environment that make no sense are reported and not used; the others are.
+    /// The first rank names those that do not exist. Without its ranks a process that could have
+    /// them does not go on: it would compute something else.
     fn from_env_or_default() -> Self {
         let connected = comm::mpi::place().and_then(|_| comm::mpi::connect(1));
         let comm = connected.unwrap_or_else(|error| panic!("{error}"));
@@ -60,11 +60,15 @@ impl Runtime {
         for error in refused {
             eprintln!("sparsefuse: {error}; without this setting");
         }
-        let machine = workers(&config).and_then(|workers| Ok((workers, device::open(&config)?)));
-        let (workers, device) = machine.unwrap_or_else(|error| {
-            eprintln!("sparsefuse: {error}; on one thread, without a device");
-            (config.threads, config.device) = (1, DeviceKind::Host);
-            (Workers::alone(), None)
+        let workers = workers(&config).unwrap_or_else(|error| {
+            eprintln!("sparsefuse: {error}; on one thread");
+            config.threads = 1;
+            Workers::alone()
+        });
+        let device = device::open(&config).unwrap_or_else(|error| {
+            eprintln!("sparsefuse: {error}; without a device");
+            config.device = DeviceKind::Host;
+            None
         });
         let alike = settings::check_alike(&*comm, &config, 1);
         alike.unwrap_or_else(|error| panic!("{error}"));
