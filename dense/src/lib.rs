@@ -51,13 +51,13 @@
 //!   [`Array::try_neg`], and so on for the others.
 //! - Arrays are values: `x += y` and [`Array::assign_slice`] change one handle and no other.
 //! - Operators, and methods and constructors that know the shape of their result beforehand, panic
-//!   with the message of an [`Error`]; the `try_` method of the same name returns it: `add: expected
-//!   a shape of (3), found (4)`. What finds out how much it makes (`compress`, `unique`), linear
-//!   algebra, files and `from_shape_vec` return a `Result` under their plain name. Shapes do not fit,
-//!   operands belong to two runtimes, or memory cannot hold a shape. A function of one value, such
-//!   as `sqrt` or `sum`, fails only where nothing has written the store that it reads, which a
-//!   program has to make itself ([`Array::from_store`]). Where a task fails when it runs, as when
-//!   memory is refused, the error comes with the elements of what depends on it.
+//!   with the message of an [`Error`]; the `try_` method of the same name returns it: `add:
+//!   expected a shape of (3), found (4)`. What finds out how much it makes (`compress`, `unique`),
+//!   linear algebra, files and `from_shape_vec` return a `Result` under their plain name. Shapes do
+//!   not fit, operands belong to two runtimes, or memory cannot hold a shape. A function of one
+//!   value, such as `sqrt` or `sum`, fails only where nothing has written the store that it reads,
+//!   which a program has to make itself ([`Array::from_store`]). Where a task fails when it runs,
+//!   as when memory is refused, the error comes with the elements of what depends on it.
 //! - An operation on its own reads each operand once and writes its result once: an addition of
 //!   `f64` moves 24 bytes per element. Fused, an operand that several operations read is read once,
 //!   and a result that only they need is not written at all.

@@ -4,7 +4,7 @@
 //! what comes into the cache with an element is used while it is there.
 #![expect(unsafe_code, reason = "copies elements through pointers of the launch")]
 
-use super::lines::{CopyRun, Lines, offset};
+use super::lines::{CACHE_LINE, CopyRun, LEAST, Lines, WIDEST, offset};
 use super::strided::copy_run;
 use super::worker::{Run, Worker};
 use crate::launch::{Layout, Operand};
@@ -12,14 +12,6 @@ use std::ops::Range;
 
 /// The lines and elements of a square: a line of the cache has as many elements of eight bytes.
 const SIDE: usize = 8;
-/// The bytes of a line of the cache.
-pub(crate) const CACHE_LINE: usize = 64;
-/// How many lines of the cache side by side are copied together: with four, memory is read in
-/// longer stretches, and a page is found once for all of them. The transpose of a matrix of 4000 by
-/// 4000 numbers: 30 ms; with two 43, with one 37 to 48, line by line 116.
-pub(crate) const WIDEST: usize = 4;
-/// The shortest lines that are copied in squares, and the fewest of them beside each other.
-pub(crate) const LEAST: [usize; 2] = [32, 4];
 
 /// Lines that are copied in squares: how many, and their elements.
 type Sides = [usize; 2];

@@ -13,6 +13,7 @@ mod chunks;
 mod copies;
 mod division;
 mod fetch;
+mod fill;
 mod in_place;
 mod length;
 mod lines;
@@ -87,7 +88,7 @@ unsafe fn run_reduced(
     let mut run = Run::new(program, launch, shared[0].data(), settings, part);
     let mut memory = SUMS.take();
     if run.has_work() {
-        run.panels = Panels::of(&run).filter(|_| !run.is_sliced);
+        run.panels = Panels::of(program, launch, run.arrays).filter(|_| !run.is_sliced);
         run.native = twin.and_then(|twin| run.native(twin));
         run.copy = run.copied();
         let n_threads = threads_for(run.work(), settings, workers);

@@ -6,16 +6,15 @@
 //! copied to a panel, in small squares, from which the steps of the loop, or its native form, read
 //! them side by side. The sum of a transposed matrix of 2048 by 2048 numbers and another one:
 //! 6.5 ms, line by line 39 ms.
-#![expect(unsafe_code, reason = "copies elements through pointers of the launch")]
 
-use super::copies::{CACHE_LINE, LEAST, WIDEST, copy_across};
-use super::lines::{Lines, is_apart};
+use super::bound::Array;
+use super::lines::{CACHE_LINE, LEAST, Lines, WIDEST, is_apart};
 use super::strided::simplify;
-use super::worker::{Run, Worker};
 use crate::abi::CHUNK;
+use crate::blocks::compile::LoopProgram;
 use crate::blocks::compile::slots::Slot;
 use crate::ir::ArgId;
-use crate::launch::{Layout, Operand};
+use crate::launch::{Launch, Layout, Operand};
 use std::ops::Range;
 
 /// The arrays of a loop that have panels, at most.
@@ -28,21 +27,21 @@ const BYTES: usize = 2 << 20;
 /// The arrays of a run that have panels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Panels {
-    lines: Lines,
+    pub(crate) lines: Lines,
     /// The lines of a panel.
     n_lines: usize,
-    arrays: [Option<Across>; MOST],
+    pub(crate) arrays: [Option<Across>; MOST],
 }
 
 /// An array that lies across the rows.
 #[derive(Clone, Copy, Debug)]
-struct Across {
-    arg: ArgId,
-    size: usize,
-    data: *mut u8,
-    layout: Layout,
+pub(crate) struct Across {
+    pub(crate) arg: ArgId,
+    pub(crate) size: usize,
+    pub(crate) data: *mut u8,
+    pub(crate) layout: Layout,
     /// Where its panel begins among those of a thread, in bytes.
-    offset: usize,
+    pub(crate) offset: usize,
 }
 
 impl Across {
@@ -67,18 +66,18 @@ impl Across {
 
 impl Panels {
     /// The panels of a run. What the loop writes has none: rows are copied before they are run.
-    pub(crate) fn of(run: &Run<'_>) -> Option<Self> {
+    pub(crate) fn of(program: &LoopProgram, launch: &Launch<'_>, bound: &[Array]) -> Option<Self> {
         let mut arrays = [None; MOST];
         let mut n_arrays = 0;
         let mut first: Option<Across> = None;
-        for slot in &run.program.slots {
+        for slot in &program.slots {
             let Slot::Memory { arg, size, .. } = *slot else {
                 continue;
             };
-            if run.arrays[arg as usize].is_contiguous || n_arrays == MOST {
+            if bound[arg as usize].is_contiguous || n_arrays == MOST {
                 continue;
             }
-            let Operand::Array { data, layout } = run.launch.operands[arg as usize] else {
+            let Operand::Array { data, layout } = launch.operands[arg as usize] else {
                 continue;
             };
             let is_new = arrays[..n_arrays]
@@ -90,7 +89,7 @@ impl Panels {
             };
             let kind = |it: &Across| (it.layout.rank, it.layout.dims);
             let is_alike = first.is_none_or(|first| kind(&first) == kind(&across));
-            if is_alike && is_apart(run.program, run.launch, (data, &layout, size)) {
+            if is_alike && is_apart(program, launch, (data, &layout, size)) {
                 first.get_or_insert(across);
                 arrays[n_arrays] = Some(across);
                 n_arrays += 1;
@@ -127,62 +126,12 @@ impl Panels {
 
     /// The line of a row, with which panels begin, and the rows that they hold: up to a line whose
     /// number is a multiple of theirs, and none of another part.
-    fn from(&self, row: usize, end_of_part: usize) -> (usize, Range<usize>) {
+    pub(crate) fn from(&self, row: usize, end_of_part: usize) -> (usize, Range<usize>) {
         let len = self.lines.len();
         let (line, _) = self.lines.around(row);
         let n = self.n_lines - self.lines.place_beside(line) % self.n_lines;
         let n = self.lines.following(line, n);
         let end = (line + n).min(end_of_part.div_ceil(len));
         (line, line * len..end * len)
-    }
-}
-
-impl Worker<'_> {
-    /// Sees to it that the panels hold a row, and returns the rows that they hold.
-    ///
-    /// # Safety
-    /// As [`crate::blocks::Program::run`], for all rows of the loop; the panels are those of the
-    /// run.
-    pub(crate) unsafe fn fill_panels(&mut self, panels: &Panels, row: usize) -> Range<usize> {
-        if self.paneled.contains(&row) {
-            return self.paneled.clone();
-        }
-        let (line, rows) = panels.from(row, self.end_of_part);
-        let len = panels.lines.len();
-        let n_lines = rows.len() / len;
-        for array in panels.arrays.iter().flatten() {
-            let panel = self.panels.wrapping_add(array.offset);
-            let (step, between) = panels.lines.steps(&array.layout);
-            let start = panels.lines.start(line, &array.layout) * array.size as isize;
-            let from = (array.data.wrapping_offset(start), [between, step]);
-            // SAFETY: whole lines of the array, which the caller promises and the loop does not
-            // write; the panel has room for them.
-            unsafe { copy_across(array.size, [n_lines, len], from, (panel, [len as isize, 1])) };
-            self.aim_at_panel(array, panel, rows.start);
-        }
-        self.paneled = rows.clone();
-        rows
-    }
-
-    /// Sets the addresses of an array to those of its panel, which begins with a row.
-    fn aim_at_panel(&mut self, array: &Across, panel: *mut u8, first: usize) {
-        let data = panel.wrapping_sub(first * array.size);
-        let slots = &self.run.program.slots;
-        let of_array = |slot: &Slot| matches!(*slot, Slot::Memory { arg, .. } if arg == array.arg);
-        for number in (0..slots.len()).filter(|&number| of_array(&slots[number])) {
-            for table in [0, slots.len()] {
-                if let Some(address) = self.line.get_mut(table + number) {
-                    address.data = data;
-                    address.row_bytes = array.size;
-                    address.step = CHUNK * array.size;
-                }
-            }
-        }
-        let natives = self.run.native.iter().flat_map(|run| run.native.arrays);
-        for (address, (arg, _)) in self.natives.iter_mut().zip(natives) {
-            if *arg == array.arg {
-                *address = data;
-            }
-        }
     }
 }
