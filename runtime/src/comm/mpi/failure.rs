@@ -2,8 +2,8 @@
 //!
 //! In bytes: the rank that failed first, as far as it is known; a byte that says whether its matrix
 //! was singular or not positive definite, by which programs decide, so that all ranks must find it;
-//! then for such a matrix the operation and what was found, each with its length before it; and what
-//! the rank said.
+//! then, for such a matrix, the operation and what was found, each with its length before it; and
+//! what the rank said.
 
 use crate::error::{Error, ErrorKind};
 use std::collections::BTreeSet;
