@@ -12,8 +12,9 @@
 
 // A file is read in one pass that never holds it whole: `source` delivers blocks of whole lines,
 // `header` takes the first of them, `body` parses each block on the threads of the rank while
-// the next one is read, `number` turns text into numbers, and `expand` makes the stored half
-// of a symmetric matrix whole. On several ranks `deal` gives each its own blocks, and `ranks`
+// the next one is read, `plain` reads lines without anything unusual and `number` all others,
+// `gathered` has the entries of all blocks, and `expand` makes the stored half of a symmetric
+// matrix whole. On several ranks `deal` gives each its own blocks, and `ranks`
 // sends what they hold where it belongs.
 
 mod body;
@@ -22,10 +23,12 @@ mod entries;
 mod error;
 mod expand;
 pub(crate) mod files;
+mod gathered;
 mod header;
 mod kinds;
 mod number;
 mod pieces;
+mod plain;
 mod ranks;
 pub(crate) mod replace;
 mod source;
@@ -40,7 +43,10 @@ pub(crate) use write::Text;
 pub use write::{write_dense, write_dense_to, write_sparse, write_sparse_to};
 
 use crate::local::triplets::Triplets;
+use entries::Entries;
 use error::Located;
+pub(crate) use gathered::InOrder;
+use gathered::{Found, Gathered};
 use source::{Blocks, Cuts};
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Runtime;
@@ -134,8 +140,48 @@ fn parse_in<T: Field>(cuts: Cuts, bytes: &[u8]) -> Result<(Header, Content<T>), 
 fn read_blocks<T: Field>(mut blocks: Blocks<'_>) -> Result<(Header, Content<T>), Located> {
     let (header, rest) = header::read(&mut blocks)?;
     header::check_element::<T>(&header)?;
-    let entries = body::read(&header, rest, &mut blocks)?;
-    let content = match header.format {
+    let gathered = Gathered::new(&header, blocks.most_lines());
+    let gathered = body::read(&header, rest, &mut blocks, gathered)?;
+    let content = content(&header, gathered.into_entries())?;
+    Ok((header, content))
+}
+
+/// What a file has for a matrix by rows.
+pub(crate) enum Whole<T> {
+    /// The matrix.
+    Matrix(InOrder<T>),
+    /// What it is to be made of.
+    Content(Content<T>),
+}
+
+/// Reads a file as [`read`] does, for one rank that makes a matrix by rows of it.
+pub(crate) fn read_whole<T: Field>(
+    runtime: &Runtime,
+    path: &Path,
+) -> Result<(Header, Whole<T>), ReadError> {
+    read_whole_in(runtime, Blocks::open(path, Cuts::of_current()))
+        .map_err(|error| error.in_file(&path.to_string_lossy()))
+}
+
+fn read_whole_in<T: Field>(
+    runtime: &Runtime,
+    blocks: Result<Blocks<'_>, Located>,
+) -> Result<(Header, Whole<T>), Located> {
+    let mut blocks = blocks?;
+    let (header, rest) = header::read(&mut blocks)?;
+    header::check_element::<T>(&header)?;
+    let gathered = Gathered::by_rows(runtime, &header, blocks.most_lines());
+    let gathered = body::read(&header, rest, &mut blocks, gathered)?;
+    let whole = match gathered.into_found() {
+        Found::Matrix(matrix) => Whole::Matrix(matrix),
+        Found::Entries(entries) => Whole::Content(content(&header, entries)?),
+    };
+    Ok((header, whole))
+}
+
+/// What the entries of a file are.
+fn content<T: Field>(header: &Header, entries: Entries<T>) -> Result<Content<T>, Located> {
+    Ok(match header.format {
         Format::Coordinate => Content::Sparse(Triplets::from_checked_parts(
             header.n_rows,
             header.n_cols,
@@ -146,11 +192,10 @@ fn read_blocks<T: Field>(mut blocks: Blocks<'_>) -> Result<(Header, Content<T>),
         Format::Array => Content::Dense {
             n_rows: header.n_rows,
             n_cols: header.n_cols,
-            vals: expand::to_row_major(&header, entries.vals).map_err(|refused| Located {
+            vals: expand::to_row_major(header, entries.vals).map_err(|refused| Located {
                 line: None,
                 kind: ReadErrorKind::Assembly(refused),
             })?,
         },
-    };
-    Ok((header, content))
+    })
 }
