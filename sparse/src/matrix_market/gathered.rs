@@ -1,10 +1,10 @@
-//! The entries of a file where they are gathered: at their place in the matrix, as long as they come
-//! in its order, or else side by side.
+//! Where the entries of a file are gathered: at their place in the matrix, as long as they come in
+//! its order, or else side by side.
 //!
 //! Many programs write row by row, columns ascending. What a matrix keeps of such entries is their
 //! columns, their values and where rows begin, so each is copied once, from the chunk that it was
-//! parsed into to where it stays, and no row is written down: 12 bytes of a `f64` in place of 44.
-//! The first entry out of order brings back the rows of those before it, and ends that.
+//! parsed into to where it stays: 12 bytes of an entry that is a `f64`. The first entry out of order
+//! ends that; the rows of those before it follow from where rows begin.
 
 use super::entries::Entries;
 use super::header::Header;
@@ -30,8 +30,7 @@ pub(super) enum Found<T> {
 }
 
 impl<T: Field> Gathered<T> {
-    /// None yet, with room for those of so many lines as a file can have that has `most_lines` at
-    /// most.
+    /// None yet, with room for those that a file of at most `most_lines` lines can have.
     pub(super) fn new(header: &Header, most_lines: u64) -> Self {
         Self {
             in_order: None,

@@ -3,7 +3,8 @@
 //! The reader accepts what real tools write: comments, blank lines, tabs and carriage returns
 //! anywhere, any case in the header, Fortran's `D` exponents, SciPy's `unsigned-integer`. It
 //! refuses everything else with the file, the line, what was expected and what was found. Memory
-//! grows with the entries really present, never with the numbers that a header announces.
+//! grows with the entries really present, never with the numbers that a header announces alone:
+//! room is made beforehand only for as many entries as a file of its length can have.
 //!
 //! Three rules are stricter than those of some readers, which would return a wrong matrix instead:
 //! values must be finite; the diagonal of a Hermitian file must be real; and a file of a symmetric

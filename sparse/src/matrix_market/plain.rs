@@ -1,5 +1,5 @@
-//! Plain lines, which are nearly all lines of nearly all files: numbers with blanks between them, from
-//! the first byte of the line to its end.
+//! Plain lines, which are nearly all lines of nearly all files: numbers with blanks between them,
+//! from the first byte of the line to its end.
 //!
 //! What is plain and right is read here in a loop that keeps its place in a register; everything
 //! else, and every error, is left to the cursor, which begins the line anew. So a line means the

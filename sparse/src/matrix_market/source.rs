@@ -167,8 +167,8 @@ impl<'a> Blocks<'a> {
         })
     }
 
-    /// The most lines with an index, a value or more that the file can have, or 0 if it is not known
-    /// how long it is: memory for them may be made before they are read.
+    /// The most lines with an index, a value or more that the file can have, or 0 if it is not
+    /// known how long it is: memory for them may be made before they are read.
     pub(super) fn most_lines(&self) -> u64 {
         self.most_bytes.div_ceil(2)
     }

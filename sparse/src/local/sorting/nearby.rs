@@ -32,8 +32,8 @@ pub(super) fn find(
     is_cheap.then(|| Nearby::new(n_entries, (own, blocks), spans))
 }
 
-/// As [`find`], with the smallest blocks with which that is cheap, which may be larger than a core's
-/// cache.
+/// As [`find`], with the smallest blocks with which that is cheap, which may be larger than the
+/// cache of a core.
 pub(super) fn find_larger(
     n_entries: usize,
     own: &Range<usize>,

@@ -8,8 +8,8 @@ use crate::matrix_market::{Content, Header, InOrder, Whole, parse_in, read_whole
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Runtime;
 
-/// Reads bytes from a file, and compares with what was made of them in memory. Says with how many of
-/// the cuts the entries were gathered at their place.
+/// Reads bytes from a file, and compares with what was made of them in memory. Says with how many
+/// of the cuts the entries were gathered at their place.
 pub(super) fn check<T: Field>(
     bytes: &[u8],
     expected: &Result<(Header, Content<T>), String>,
