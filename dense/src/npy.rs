@@ -9,7 +9,7 @@ use crate::array::Array;
 use crate::crew::{crew, map};
 use crate::operand::check_len;
 use sparsefuse_kernels::{DType, Element};
-use sparsefuse_runtime::{Error, Runtime, Shape, StoreHandle};
+use sparsefuse_runtime::{Error, Runtime, Shape, StoreHandle, as_bytes, as_bytes_mut};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ impl<T: Element, const D: usize> Array<T, D> {
             }
             let mut file = OpenOptions::new().write(true).open(&part)?;
             file.seek(SeekFrom::Start((head.len() + first) as u64))?;
-            write_elements(&mut file, own.iter().copied())
+            write_slice(&mut file, &own)
         };
         runtime.agree(write().map_err(failed))?;
         let end = || match is_first {
@@ -329,7 +329,18 @@ impl Header {
 /// caches.
 const CHUNK: usize = 8 << 10;
 
-/// Writes elements, little-endian.
+/// Writes elements, little-endian: on such a machine the memory that they are in.
+pub(crate) fn write_slice<T: Element>(
+    file: &mut (impl Write + ?Sized),
+    elements: &[T],
+) -> io::Result<()> {
+    match cfg!(target_endian = "little") {
+        true => file.write_all(as_bytes(elements)),
+        false => write_elements(file, elements.iter().copied()),
+    }
+}
+
+/// As [`write_slice`], of elements that are made one by one.
 pub(crate) fn write_elements<T: Element>(
     file: &mut (impl Write + ?Sized),
     elements: impl IntoIterator<Item = T>,
@@ -357,12 +368,16 @@ pub(crate) fn write_elements<T: Element>(
     }
 }
 
-/// Reads elements.
+/// Reads elements: in the order of the machine, straight into their memory.
 fn read_elements<T: Element>(
     file: &mut impl Read,
     elements: &mut [T],
     is_big_endian: bool,
 ) -> io::Result<()> {
+    let is_own_order = cfg!(target_endian = "big") == is_big_endian;
+    if is_own_order && let Some(bytes) = as_bytes_mut(elements) {
+        return file.read_exact(bytes);
+    }
     let size = T::DTYPE.size();
     let mut bytes = vec![0; CHUNK.min(elements.len()) * size];
     for elements in elements.chunks_mut(CHUNK) {

@@ -48,6 +48,7 @@ pub use config::{Config, DeviceKind, Executor};
 pub use error::{Error, ErrorKind};
 pub use geometry::partition::Partition;
 pub use geometry::view::View;
+pub use memory::bytes::{as_bytes, as_bytes_mut};
 pub use memory::reserve::{reserve, try_collect, try_concat};
 pub use memory::room::Room;
 pub use observe::counters::Counters;

@@ -10,5 +10,5 @@ mod rounding;
 mod scan;
 mod shortest;
 
-pub use scan::{Decimal, digits, scan};
+pub use scan::{Decimal, digits, few_digits, scan};
 pub use shortest::{Notation, Shortest, put_whole};

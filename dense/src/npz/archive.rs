@@ -4,7 +4,7 @@
 //! header of a member against its length, and that against the bytes that it is compressed to. What
 //! is read is checked against the checksum of the member, which is read to its end for that.
 
-use crate::npy::{Header, descr, head, refused, write_elements};
+use crate::npy::{Header, descr, head, refused, write_elements, write_slice};
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
@@ -329,6 +329,22 @@ impl Writer {
     ) -> io::Result<()> {
         self.add_with(name, &head(descr(T::DTYPE), shape), |file| {
             write_elements(file, elements)
+        })
+    }
+
+    /// As [`Writer::add`], of elements that are in memory, from which they are written.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system.
+    pub fn add_slice<T: Element>(
+        &mut self,
+        name: &str,
+        shape: &[usize],
+        elements: &[T],
+    ) -> io::Result<()> {
+        self.add_with(name, &head(descr(T::DTYPE), shape), |file| {
+            write_slice(file, elements)
         })
     }
 

@@ -22,7 +22,8 @@ pub trait SavedArray {
     #[doc(hidden)]
     fn of_runtime(&self) -> &Runtime;
 
-    /// Gathers the array on rank 0, which writes it under a name.
+    /// Gathers the array on rank 0, which writes it under a name; one rank writes it from where it
+    /// is.
     #[doc(hidden)]
     fn write(&self, name: &str, writer: Option<&mut Writer>) -> Result<io::Result<()>, Error>;
 }
@@ -33,9 +34,14 @@ impl<T: Element, const D: usize> SavedArray for Array<T, D> {
     }
 
     fn write(&self, name: &str, writer: Option<&mut Writer>) -> Result<io::Result<()>, Error> {
+        if self.runtime().ranks() == 1 {
+            let own = self.local()?;
+            let add = |writer: &mut Writer| writer.add_slice(name, &self.shape(), &own);
+            return Ok(writer.map_or(Ok(()), add));
+        }
         let elements = self.gather(0)?;
         Ok(match (writer, elements) {
-            (Some(writer), Some(elements)) => writer.add(name, &self.shape(), elements),
+            (Some(writer), Some(elements)) => writer.add_slice(name, &self.shape(), &elements),
             _ => Ok(()),
         })
     }

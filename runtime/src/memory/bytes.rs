@@ -35,10 +35,38 @@ pub(crate) fn elements_mut<T: Element>(instance: &mut Instance) -> &mut [T] {
     unsafe { std::slice::from_raw_parts_mut(instance.data().cast::<T>(), instance.len()) }
 }
 
-/// The bytes of some elements.
-pub(crate) fn of<T: Element>(elements: &[T]) -> &[u8] {
+/// The bytes of some elements, in the order of the machine: what is written to a file without a
+/// copy.
+///
+/// ```
+/// use sparsefuse_runtime::as_bytes;
+///
+/// assert_eq!(as_bytes(&[1.5f64, -2.0]), [1.5f64.to_ne_bytes(), (-2.0f64).to_ne_bytes()].concat());
+/// assert_eq!(as_bytes(&[true, false]), [1, 0]);
+/// ```
+#[must_use]
+pub fn as_bytes<T: Element>(elements: &[T]) -> &[u8] {
     // SAFETY: no element type has padding, so all bytes are initialised.
     unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
+}
+
+/// The bytes of some elements, in the order of the machine, to be filled from a file; none for
+/// `bool`, of which not every byte is one.
+///
+/// ```
+/// use sparsefuse_runtime::as_bytes_mut;
+///
+/// let mut elements = [0u32; 2];
+/// as_bytes_mut(&mut elements).unwrap()[..4].copy_from_slice(&7u32.to_ne_bytes());
+/// assert_eq!(elements, [7, 0]);
+/// assert!(as_bytes_mut(&mut [true]).is_none());
+/// ```
+#[must_use]
+pub fn as_bytes_mut<T: Element>(elements: &mut [T]) -> Option<&mut [u8]> {
+    let len = size_of_val(elements);
+    // SAFETY: no element type has padding, and of all but bool any bytes are an element.
+    (T::DTYPE != DType::Bool)
+        .then(|| unsafe { std::slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), len) })
 }
 
 /// The bytes of an instance that is not being written (see [`elements`]), whose elements have this

@@ -197,6 +197,31 @@ fn filled_by<T: Numeric>(
     spread.matrix(runtime, shape, pos, made)
 }
 
+/// The matrix of one rank whose positions, columns and values are in memory of the runtime: rows
+/// that ascend strictly.
+pub(crate) fn of_rooms<T: Numeric>(
+    runtime: &Runtime,
+    shape: (usize, usize),
+    pos: Room<u64>,
+    (crd, vals): (Room<u32>, Room<T>),
+) -> Result<Stores<T>, Error> {
+    check_shape("csr", shape.0, shape.1)?;
+    let own = runtime.default_rows(Shape::new(&[shape.0]));
+    let rows_made = Rows {
+        pos: &pos,
+        crd: &crd,
+        vals: &vals,
+    };
+    debug_assert_eq!(check_order(&own.1, rows_made), Ok(()), "rows are in order");
+    let spread = Spread::new(runtime, shape.0, own, crd.len())?;
+    let make = || {
+        let vals = spread.store_of_room(runtime, vals)?;
+        Ok((spread.store_of_room(runtime, crd)?, vals))
+    };
+    let made = make();
+    spread.matrix(runtime, shape, Positions::Room(pos), made)
+}
+
 /// The structure of a matrix whose rows every rank has counted, as [`filled`] without values.
 pub(crate) fn structure(
     runtime: &Runtime,
@@ -319,6 +344,16 @@ impl Spread {
     ) -> Result<StoreHandle, Error> {
         let shape = Shape::new(&[self.nnz]);
         runtime.store_of_rows(shape, self.crd_partition, self.entries.clone(), own)
+    }
+
+    /// As [`Spread::store_of_entries`], in memory of the runtime.
+    fn store_of_room<E: Element>(
+        &self,
+        runtime: &Runtime,
+        own: Room<E>,
+    ) -> Result<StoreHandle, Error> {
+        let shape = Shape::new(&[self.nnz]);
+        runtime.store_of_room(shape, self.crd_partition, self.entries.clone(), own)
     }
 
     /// The matrix with these positions, from 0 on each rank, and stores of columns and values, if

@@ -1,6 +1,6 @@
 //! From triplets to the stores of a matrix.
 
-use super::{Positions, Stores, check_memory, check_shape, filled};
+use super::{Positions, Stores, check_memory, check_shape, filled, filled_with};
 use crate::local::parallel::Threads;
 use crate::local::sorting::{self, SortedRows};
 use crate::local::triplets::Triplets;
@@ -34,6 +34,12 @@ pub(crate) fn stores<T: Numeric>(triplets: Cow<'_, Triplets<T>>) -> Result<Store
         SortedRows::InOrder => filled(&runtime, shape, own.clone(), pos, |_, crd, vals| {
             sorting::copy_in_order(threads, &triplets, own.1.start, (crd, vals));
         }),
+        SortedRows::Placed(placed) => {
+            let len = pos[own.1.len()] as usize;
+            filled_with(&runtime, shape, own, (pos, len), |pos, crd, vals| {
+                placed.place(threads, &triplets, pos, (crd, vals))
+            })
+        }
         SortedRows::Blocks(sorted) => {
             // They are not needed any more, if they are ours.
             drop(triplets);

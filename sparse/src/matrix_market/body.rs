@@ -7,14 +7,18 @@
 use super::entries::Entries;
 use super::error::{Located, ReadErrorKind};
 use super::expand::mirror;
+use super::gathered::Gathered;
 use super::header::Header;
 use super::kinds::{FieldKind, Format, Symmetry};
 use super::number::Cursor;
+use super::plain;
 use super::source::{Block, Blocks, Cuts, chunks, count_lines};
 use crate::local::parallel::{self, Threads};
 use sparsefuse_kernels::{DType, Element, Field, Numeric};
+use sparsefuse_runtime::Error;
 
-/// Reads all entries: those in `block`, which followed the header, and those in all blocks behind.
+/// Reads all entries to where they are gathered: those in `block`, which followed the header, and
+/// those in all blocks behind.
 ///
 /// While the threads parse a block, one of them first joins the entries of the block before, and
 /// reads the next one.
@@ -22,10 +26,10 @@ pub(super) fn read<T: Field>(
     header: &Header,
     mut block: Block,
     blocks: &mut Blocks<'_>,
-) -> Result<Entries<T>, Located> {
+    mut entries: Gathered<T>,
+) -> Result<Gathered<T>, Located> {
     let cuts = blocks.cuts();
     let threads = &cuts.threads();
-    let mut entries = Entries::new();
     let mut before: Option<(Block, Vec<Chunk<T>>)> = None;
     loop {
         let (parsed, (joined, next)) = parallel::join(
@@ -49,10 +53,10 @@ pub(super) fn read<T: Field>(
             }
         }
     }
-    if entries.n_stored < header.n_stored {
+    if entries.n_stored() < header.n_stored {
         let kind = ReadErrorKind::TooFew {
             expected: header.n_stored,
-            found: entries.n_stored,
+            found: entries.n_stored(),
         };
         return Err(kind.at(blocks.last_line()));
     }
@@ -64,15 +68,16 @@ fn add_block<T: Field>(
     header: &Header,
     block: &Block,
     parsed: Vec<Chunk<T>>,
-    entries: &mut Entries<T>,
+    entries: &mut Gathered<T>,
 ) -> Result<(), Located> {
     let text = block.rest();
-    let (first, n_wanted) = (entries.n_stored, header.n_stored - entries.n_stored);
-    let error = add_chunks(parsed, entries);
-    if let Some((number, kind)) = bad_diagonal(header, &entries.vals[first..], first) {
+    let (first, n_wanted) = (entries.n_stored(), header.n_stored - entries.n_stored());
+    let error = add_chunks(parsed, |chunk| entries.append(chunk));
+    let behind = entries.vals().get(first..).unwrap_or_default();
+    if let Some((number, kind)) = bad_diagonal(header, behind, first) {
         return Err(kind.at(block.line_at(offset_of_entry(text, number - first))));
     }
-    if entries.n_stored > header.n_stored {
+    if entries.n_stored() > header.n_stored {
         let offset = offset_of_entry(text, n_wanted);
         let expected = header.n_stored;
         return Err(ReadErrorKind::TooMany { expected }.at(block.line_at(offset)));
@@ -91,7 +96,8 @@ pub(super) fn parse_lines<T: Field>(
     cuts: (Cuts, &Threads),
     entries: &mut Entries<T>,
 ) -> Option<(usize, ReadErrorKind)> {
-    add_chunks(parse_chunks(header, text, cuts), entries)
+    let parsed = parse_chunks(header, text, cuts);
+    add_chunks(parsed, |chunk| entries.append(chunk))
 }
 
 fn parse_chunks<T: Field>(
@@ -107,10 +113,10 @@ fn parse_chunks<T: Field>(
 
 fn add_chunks<T: Field>(
     parsed: Vec<Chunk<T>>,
-    entries: &mut Entries<T>,
+    mut append: impl FnMut(Entries<T>) -> Result<(), Error>,
 ) -> Option<(usize, ReadErrorKind)> {
     for chunk in parsed {
-        if let Err(refused) = entries.append(chunk.entries) {
+        if let Err(refused) = append(chunk.entries) {
             return Some((chunk.start, ReadErrorKind::Assembly(refused)));
         }
         if let Some((offset, kind)) = chunk.error {
@@ -145,7 +151,13 @@ fn parse_chunk<T: Field>(header: &Header, text: &[u8]) -> Chunk<T> {
             }
         };
     let mut cursor = Cursor::new(text);
-    while cursor.seek_content() {
+    loop {
+        if is_coordinate {
+            cursor.go_to(plain::read(header, text, cursor.offset(), &mut entries));
+        }
+        if !cursor.seek_content() {
+            break;
+        }
         let offset = cursor.offset();
         let parsed = match header.format {
             Format::Coordinate => parse_entry(header, &mut cursor, &mut entries),

@@ -1,5 +1,7 @@
 //! Entries as they are parsed.
 
+use super::header::Header;
+use super::kinds::{Format, Symmetry};
 use sparsefuse_runtime::{Error, ErrorKind, reserve};
 
 /// Entries in the order of the file, mirrored ones behind their originals; for an array values
@@ -37,6 +39,28 @@ impl<T> Entries<T> {
             vals: reserve(len)?,
             n_stored: 0,
         })
+    }
+
+    /// None yet, with room for this many.
+    pub(super) fn with_room(len: usize) -> Result<Self, Error> {
+        Self::for_lines(len, true, false)
+    }
+
+    /// None yet, with room for all that the header announces, as far as a file can have them that
+    /// has `most_lines` at most. Where the system refuses it, room is made as they come.
+    pub(super) fn for_file(header: &Header, most_lines: u64) -> Self {
+        let most = usize::try_from(most_lines).unwrap_or(usize::MAX);
+        let n_lines = header.n_stored.min(most);
+        let is_coordinate = header.format == Format::Coordinate;
+        let is_mirrored = is_coordinate && header.symmetry != Symmetry::General;
+        Self::for_lines(n_lines, is_coordinate, is_mirrored).unwrap_or_else(|_| Self::new())
+    }
+
+    /// Whether they come row by row, columns ascending, and none twice.
+    pub(super) fn ascends(&self) -> bool {
+        let (rows, cols) = (&self.rows[..], &self.cols[..]);
+        let key = |k: usize| u64::from(rows[k]) << 32 | u64::from(cols[k]);
+        rows.len() == cols.len() && (1..rows.len()).all(|k| key(k - 1) < key(k))
     }
 
     #[inline]

@@ -10,7 +10,8 @@ use crate::formats::eager::eager;
 use crate::local::triplets::Triplets;
 use crate::matrix_market::pieces::Pieces;
 use crate::matrix_market::{
-    self, Content, Format, Header, ReadError, ReadErrorKind, Text, WriteError, WriteErrorKind,
+    self, Content, Format, Header, InOrder, ReadError, ReadErrorKind, Text, Whole, WriteError,
+    WriteErrorKind,
 };
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
@@ -37,7 +38,11 @@ impl<T: Field + Add<Output = T>> Csr<T> {
         let path = path.as_ref();
         as_task("read_matrix_market", path, |runtime| {
             if runtime.ranks() == 1 {
-                return Ok(assemble(matrix_market::read(path)?.1));
+                let (header, whole) = matrix_market::read_whole(runtime, path)?;
+                return Ok(match whole {
+                    Whole::Matrix(matrix) => of_matrix(runtime, (header, matrix)),
+                    Whole::Content(content) => assemble(content),
+                });
             }
             let (header, own) = matrix_market::read_own_rows(runtime, path)?;
             let own = match header.format {
@@ -60,6 +65,19 @@ fn as_task<R>(
     let runtime = Runtime::current();
     let read = runtime.eager_task(name, &[], || Ok(read(&runtime)));
     read.map_err(refuse)??.map_err(refuse)
+}
+
+/// The matrix whose entries are in memory of the runtime, in their order.
+fn of_matrix<T: Field>(
+    runtime: &Runtime,
+    (header, matrix): (Header, InOrder<T>),
+) -> Result<Csr<T>, Error> {
+    let shape = (header.n_rows, header.n_cols);
+    let InOrder { pos, crd, vals, .. } = matrix;
+    let stores = || assembly::of_rooms(runtime, shape, pos, (crd, vals));
+    runtime
+        .eager_task(ASSEMBLE, &[], stores)
+        .map(Csr::of_stores)
 }
 
 fn assemble<T: Field + Add<Output = T>>(content: Content<T>) -> Result<Csr<T>, Error> {

@@ -3,7 +3,8 @@
 //! The reader accepts what real tools write: comments, blank lines, tabs and carriage returns
 //! anywhere, any case in the header, Fortran's `D` exponents, SciPy's `unsigned-integer`. It
 //! refuses everything else with the file, the line, what was expected and what was found. Memory
-//! grows with the entries really present, never with the numbers that a header announces.
+//! grows with the entries really present, never with the numbers that a header announces alone:
+//! room is made beforehand only for as many entries as a file of its length can have.
 //!
 //! Three rules are stricter than those of some readers, which would return a wrong matrix instead:
 //! values must be finite; the diagonal of a Hermitian file must be real; and a file of a symmetric
@@ -12,8 +13,9 @@
 
 // A file is read in one pass that never holds it whole: `source` delivers blocks of whole lines,
 // `header` takes the first of them, `body` parses each block on the threads of the rank while
-// the next one is read, `number` turns text into numbers, and `expand` makes the stored half
-// of a symmetric matrix whole. On several ranks `deal` gives each its own blocks, and `ranks`
+// the next one is read, `plain` reads lines without anything unusual and `number` all others,
+// `gathered` has the entries of all blocks, and `expand` makes the stored half of a symmetric
+// matrix whole. On several ranks `deal` gives each its own blocks, and `ranks`
 // sends what they hold where it belongs.
 
 mod body;
@@ -22,10 +24,12 @@ mod entries;
 mod error;
 mod expand;
 pub(crate) mod files;
+mod gathered;
 mod header;
 mod kinds;
 mod number;
 mod pieces;
+mod plain;
 mod ranks;
 pub(crate) mod replace;
 mod source;
@@ -40,7 +44,10 @@ pub(crate) use write::Text;
 pub use write::{write_dense, write_dense_to, write_sparse, write_sparse_to};
 
 use crate::local::triplets::Triplets;
+use entries::Entries;
 use error::Located;
+pub(crate) use gathered::InOrder;
+use gathered::{Found, Gathered};
 use source::{Blocks, Cuts};
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Runtime;
@@ -134,8 +141,48 @@ fn parse_in<T: Field>(cuts: Cuts, bytes: &[u8]) -> Result<(Header, Content<T>), 
 fn read_blocks<T: Field>(mut blocks: Blocks<'_>) -> Result<(Header, Content<T>), Located> {
     let (header, rest) = header::read(&mut blocks)?;
     header::check_element::<T>(&header)?;
-    let entries = body::read(&header, rest, &mut blocks)?;
-    let content = match header.format {
+    let gathered = Gathered::new(&header, blocks.most_lines());
+    let gathered = body::read(&header, rest, &mut blocks, gathered)?;
+    let content = content(&header, gathered.into_entries())?;
+    Ok((header, content))
+}
+
+/// What a file has for a matrix by rows.
+pub(crate) enum Whole<T> {
+    /// The matrix.
+    Matrix(InOrder<T>),
+    /// What it is to be made of.
+    Content(Content<T>),
+}
+
+/// Reads a file as [`read`] does, for one rank that makes a matrix by rows of it.
+pub(crate) fn read_whole<T: Field>(
+    runtime: &Runtime,
+    path: &Path,
+) -> Result<(Header, Whole<T>), ReadError> {
+    read_whole_in(runtime, Blocks::open(path, Cuts::of_current()))
+        .map_err(|error| error.in_file(&path.to_string_lossy()))
+}
+
+fn read_whole_in<T: Field>(
+    runtime: &Runtime,
+    blocks: Result<Blocks<'_>, Located>,
+) -> Result<(Header, Whole<T>), Located> {
+    let mut blocks = blocks?;
+    let (header, rest) = header::read(&mut blocks)?;
+    header::check_element::<T>(&header)?;
+    let gathered = Gathered::by_rows(runtime, &header, blocks.most_lines());
+    let gathered = body::read(&header, rest, &mut blocks, gathered)?;
+    let whole = match gathered.into_found() {
+        Found::Matrix(matrix) => Whole::Matrix(matrix),
+        Found::Entries(entries) => Whole::Content(content(&header, entries)?),
+    };
+    Ok((header, whole))
+}
+
+/// What the entries of a file are.
+fn content<T: Field>(header: &Header, entries: Entries<T>) -> Result<Content<T>, Located> {
+    Ok(match header.format {
         Format::Coordinate => Content::Sparse(Triplets::from_checked_parts(
             header.n_rows,
             header.n_cols,
@@ -146,11 +193,10 @@ fn read_blocks<T: Field>(mut blocks: Blocks<'_>) -> Result<(Header, Content<T>),
         Format::Array => Content::Dense {
             n_rows: header.n_rows,
             n_cols: header.n_cols,
-            vals: expand::to_row_major(&header, entries.vals).map_err(|refused| Located {
+            vals: expand::to_row_major(header, entries.vals).map_err(|refused| Located {
                 line: None,
                 kind: ReadErrorKind::Assembly(refused),
             })?,
         },
-    };
-    Ok((header, content))
+    })
 }

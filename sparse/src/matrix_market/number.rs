@@ -25,6 +25,11 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
+    /// Goes to the beginning of a line.
+    pub(super) fn go_to(&mut self, offset: usize) {
+        self.at = offset;
+    }
+
     /// Goes to the next line that holds more than blanks and a comment; false if there is none.
     #[inline]
     pub(super) fn seek_content(&mut self) -> bool {

@@ -18,6 +18,10 @@ use std::sync::Arc;
 /// would make a block grow.
 pub(super) const LINE_LIMIT: usize = 1 << 20;
 
+/// How much longer a text is thought to be than its compressed file. Where it is longer still,
+/// memory for its entries is made as they come.
+const MOST_GAIN: u64 = 16;
+
 /// The lengths into which a file is cut, in bytes. They have no influence on what is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cuts {
@@ -117,6 +121,8 @@ pub(super) struct Blocks<'a> {
     last_line: u64,
     /// The bytes of all blocks delivered.
     delivered: u64,
+    /// The most bytes that there are, as far as that is known, or 0.
+    most_bytes: u64,
 }
 
 impl Blocks<'static> {
@@ -126,7 +132,13 @@ impl Blocks<'static> {
             line: None,
             kind: ReadErrorKind::Io(Arc::new(error)),
         })?;
-        Self::new(BufReader::with_capacity(64 << 10, file), cuts)
+        let len = file.metadata().map_or(0, |metadata| metadata.len());
+        let mut blocks = Self::new(BufReader::with_capacity(64 << 10, file), cuts)?;
+        blocks.most_bytes = match blocks.is_gzip {
+            true => len.saturating_mul(MOST_GAIN),
+            false => len,
+        };
+        Ok(blocks)
     }
 }
 
@@ -151,7 +163,14 @@ impl<'a> Blocks<'a> {
             line: 1,
             last_line: 1,
             delivered: 0,
+            most_bytes: 0,
         })
+    }
+
+    /// The most lines with an index, a value or more that the file can have, or 0 if it is not
+    /// known how long it is: memory for them may be made before they are read.
+    pub(super) fn most_lines(&self) -> u64 {
+        self.most_bytes.div_ceil(2)
     }
 
     /// The lengths into which the file is cut.

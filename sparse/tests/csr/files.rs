@@ -32,6 +32,53 @@ fn reads_sparse_and_dense_files() {
     assert_eq!(hermitian, hermitian.t().mapv(|value| value.conj()));
 }
 
+/// By rows, by columns, with both triangles or one, with an entry out of order or twice: what is
+/// read is what triplets make, on any number of ranks.
+#[test]
+fn reads_entries_in_every_order() {
+    let n = 3000;
+    let of_row = |row: usize| [0, 1, 60, 700].map(|step| (row, row.saturating_sub(step)));
+    let mut lower: Vec<(usize, usize)> = (0..n).flat_map(of_row).collect();
+    lower.sort_unstable();
+    lower.dedup();
+    let by_columns: Vec<_> = lower.iter().map(|&(row, col)| (col, row)).collect();
+    let mut mixed = lower.clone();
+    mixed.swap(2000, 9000);
+    mixed.push(lower[4000]);
+    let backwards: Vec<_> = lower.iter().rev().copied().collect();
+    for (symmetry, places) in [
+        ("general", &lower),
+        ("general", &by_columns),
+        ("general", &mixed),
+        ("symmetric", &lower),
+        ("symmetric", &backwards),
+        ("skew-symmetric", &mixed),
+    ] {
+        let is_skew = symmetry == "skew-symmetric";
+        let places: Vec<_> = places
+            .iter()
+            .filter(|place| !is_skew || place.0 != place.1)
+            .collect();
+        let head = format!("%%MatrixMarket matrix coordinate real {symmetry}\n");
+        let mut text = format!("{head}{n} {n} {}\n", places.len());
+        let mut triplets = Triplets::new(n, n).unwrap();
+        for (k, &&(row, col)) in places.iter().enumerate() {
+            let value = (k * k % 1000) as f64 / 7.0 - 50.0;
+            text.push_str(&format!("{} {} {value}\n", row + 1, col + 1));
+            triplets.push(row, col, value).unwrap();
+            if symmetry != "general" && row != col {
+                let value = if is_skew { -value } else { value };
+                triplets.push(col, row, value).unwrap();
+            }
+        }
+        let file = Temporary::new(&format!("order_{symmetry}.mtx"));
+        std::fs::write(&file.path, text).unwrap();
+        let expected = rows(&Csr::from_triplets(&triplets).unwrap()).unwrap();
+        let found = everywhere(|| rows(&Csr::<f64>::read(&file.path).unwrap()));
+        assert_eq!(found, expected, "{symmetry}");
+    }
+}
+
 #[test]
 fn names_the_file_and_the_line() {
     let error = Csr::<f64>::read(data("hermitian.mtx")).unwrap_err();

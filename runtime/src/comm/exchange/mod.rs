@@ -355,7 +355,9 @@ impl Exchange {
     ) -> Result<Vec<E>, Error> {
         messages.begin(E::DTYPE)?;
         let item = Item::new(E::DTYPE, width);
-        let source = self.check_own(own.len(), width).map(|()| bytes::of(own));
+        let source = self
+            .check_own(own.len(), width)
+            .map(|()| bytes::as_bytes(own));
         let arrived = bytes::filled(self.target_len.saturating_mul(width), |target| {
             self.carry(messages, item, source, target)
         });
@@ -375,7 +377,8 @@ impl Exchange {
         messages: &impl Messages,
         own: Result<&[E], Error>,
     ) -> Result<(), Error> {
-        let source = own.and_then(|own| self.check_own(own.len(), 1).map(|()| bytes::of(own)));
+        let source =
+            own.and_then(|own| self.check_own(own.len(), 1).map(|()| bytes::as_bytes(own)));
         self.post(messages, Item::new(E::DTYPE, 1), source)
     }
 

@@ -54,7 +54,7 @@ fn deliver<E: Element>(exchanges: &[Exchange], own: &[Vec<E>]) -> Vec<Vec<E>> {
     let arrived = all().map(|((rank, exchange), own)| {
         let arrived = bytes::filled(exchange.len(), |target| {
             let target = target?;
-            exchange.keep(item, bytes::of(own), target)?;
+            exchange.keep(item, bytes::as_bytes(own), target)?;
             exchange.wait(&Post(rank, &letters), item, Ok(target))
         });
         arrived.unwrap()

@@ -5,9 +5,10 @@
 //! they belong. Where neighbouring entries are of neighbouring rows, as those that a loop over the
 //! elements of a grid makes, the entries of a block are read where they are. Others are dealt into
 //! blocks first. All steps are stable, and how the work is divided does not show. Entries that come
-//! in order already are copied.
+//! in order already are copied, and those that come in order within each row put to their places.
 
 mod nearby;
+mod placed;
 mod summation;
 
 use super::dealing::{Blocks, ByRow};
@@ -15,6 +16,7 @@ use super::parallel::{self, Threads};
 use super::rows::add_up;
 use super::triplets::Triplets;
 use nearby::{CHUNK, Nearby};
+use placed::Placed;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_kernels::isa::Isa;
 use sparsefuse_runtime::{Error, try_collect};
@@ -32,6 +34,8 @@ pub(crate) type Buffers<T> = (Buffer<u32>, Buffer<T>);
 pub(crate) enum SortedRows<T> {
     /// They come in order.
     InOrder,
+    /// Those of each row come in order.
+    Placed(Placed),
     /// Sorted block by block.
     Blocks(Sorted<T>),
 }
@@ -46,10 +50,19 @@ impl<T: Numeric> SortedRows<T> {
         pos: &mut [u64],
         buffers: impl FnOnce(usize) -> Result<Buffers<T>, Error>,
     ) -> Result<Self, Error> {
-        let sorted = if is_in_order(threads, triplets) {
+        if is_in_order(threads, triplets) {
             count_in_order(threads, triplets, own, pos);
             return Ok(Self::InOrder);
-        } else if let Some(nearby) = nearby::find(threads, triplets, own.clone()) {
+        }
+        let spans = nearby::spans(threads, triplets, &own);
+        let larger = nearby::find_larger(triplets.len(), &own, &spans);
+        let placed = larger.and_then(|nearby| Placed::find(threads, triplets, nearby, pos));
+        if let Some(placed) = placed {
+            return Ok(Self::Placed(placed));
+        }
+        let blocks = Blocks::new(own.len(), triplets.len());
+        let nearby = nearby::find(triplets.len(), (own.clone(), blocks), &spans);
+        let sorted = if let Some(nearby) = nearby {
             Sorted::from_nearby((threads, isa), triplets, &nearby, pos, buffers)
         } else {
             let blocks = Blocks::to_deal_into(own.len(), triplets.len());

@@ -20,17 +20,35 @@ pub(super) struct Nearby {
     pub(super) among: Vec<Vec<Range<usize>>>,
 }
 
-/// Finds the entries of the blocks of some rows, unless half as much again had to be read.
-pub(super) fn find<T: Numeric>(
-    threads: &Threads,
-    triplets: &Triplets<T>,
-    own: Range<usize>,
+/// Finds the entries of blocks of some rows, unless half as much again had to be read. `spans` are
+/// those of the groups.
+pub(super) fn find(
+    n_entries: usize,
+    (own, blocks): (Range<usize>, Blocks),
+    spans: &[Range<usize>],
 ) -> Option<Nearby> {
-    let blocks = Blocks::new(own.len(), triplets.len());
-    let spans = spans(threads, triplets, &own);
     let visits: usize = spans.iter().map(|span| blocks.of_rows(span).len()).sum();
     let is_cheap = visits <= spans.len() + spans.len() / 2 + 2 * blocks.len();
-    is_cheap.then(|| Nearby::new(triplets.len(), (own, blocks), &spans))
+    is_cheap.then(|| Nearby::new(n_entries, (own, blocks), spans))
+}
+
+/// As [`find`], with the smallest blocks with which that is cheap, which may be larger than the
+/// cache of a core.
+pub(super) fn find_larger(
+    n_entries: usize,
+    own: &Range<usize>,
+    spans: &[Range<usize>],
+) -> Option<Nearby> {
+    let smallest = Blocks::new(own.len(), n_entries);
+    let mut n_blocks = smallest.len().max(1);
+    loop {
+        let blocks = Blocks::about(own.len(), n_blocks);
+        let found = find(n_entries, (own.clone(), blocks), spans);
+        if found.is_some() || n_blocks <= 1 {
+            return found;
+        }
+        n_blocks /= 2;
+    }
 }
 
 impl Nearby {

@@ -79,6 +79,73 @@ proptest! {
     }
 }
 
+/// The entries of some rows that are put to their places, if those of each row come in order.
+fn placed(threads: &Threads, triplets: &Triplets<f64>, own: &Range<usize>) -> Option<Entries> {
+    let mut pos = vec![0; own.len() + 1];
+    let rows = SortedRows::new(
+        (threads, Isa::detect()),
+        triplets,
+        own.clone(),
+        &mut pos,
+        buffers,
+    );
+    let SortedRows::Placed(placed) = rows.unwrap() else {
+        return None;
+    };
+    let len = pos[own.len()] as usize;
+    let (mut crd, mut vals) = (vec![0; len], vec![0.0; len]);
+    let to = (&mut crd[..], &mut vals[..]);
+    placed.place(threads, triplets, &pos, to).unwrap();
+    let row_of = |k: usize| pos.partition_point(|&end| end as usize <= k) - 1;
+    let entry = |k| ((own.start + row_of(k)) as u32, crd[k], vals[k]);
+    Some((0..len).map(entry).collect())
+}
+
+/// By columns, and with each entry below the diagonal its mirror image: from small matrices to ones
+/// of several blocks.
+#[test]
+fn entries_that_ascend_within_rows_are_put_to_their_places() {
+    for n in [1usize, 2, 50, 3000, 200_000] {
+        let near = |row: usize| [0, 1, 17, 900].map(|d| row.checked_sub(d));
+        let stored = |row: usize| near(row).into_iter().flatten().map(move |col| (row, col));
+        let mut by_columns = Triplets::new(n, n).unwrap();
+        let mut mirrored = Triplets::new(n, n).unwrap();
+        for (k, (row, col)) in (0..n).flat_map(stored).enumerate() {
+            // The lower half of row `row` is the upper one of column `row`.
+            by_columns.push(col, row, k as f64).unwrap();
+        }
+        let sorted_by_column = |row: usize| {
+            let mut entries: Vec<_> = stored(row).collect();
+            entries.sort_unstable();
+            entries
+        };
+        for (row, col) in (0..n).flat_map(sorted_by_column) {
+            mirrored.push(row, col, (row * 3 + col) as f64).unwrap();
+            if row != col {
+                mirrored.push(col, row, -1.5 * col as f64).unwrap();
+            }
+        }
+        for triplets in [by_columns, mirrored] {
+            for (threads, own) in [(1, 0..n), (3, n / 3..n), (2, 0..n / 2)] {
+                let threads = Threads::new(threads);
+                let is_own = |entry: &(u32, u32, f64)| own.contains(&(entry.0 as usize));
+                let mut expected: Entries = triplets.iter().filter(is_own).collect();
+                expected.sort_by_key(|entry| (entry.0, entry.1));
+                let found = placed(&threads, &triplets, &own);
+                assert!(found.is_some() || n < 3, "{n}");
+                assert_eq!(found.unwrap_or_else(|| expected.clone()), expected);
+                // One more at the place of the last, and one before it.
+                let (row, col, val) = triplets.iter().last().unwrap();
+                for col in [col, 0] {
+                    let mut more = triplets.clone();
+                    more.push(row as usize, col as usize, val).unwrap();
+                    assert_eq!(placed(&threads, &more, &(0..n)), None, "{n}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn which_triplets_are_read_where_they_are() {
     let threads = Threads::new(2);
@@ -89,7 +156,9 @@ fn which_triplets_are_read_where_they_are() {
             // Neighbours of neighbouring rows, but not in order.
             triplets.push((k ^ 1) * stride % n, 0, 1.0).unwrap();
         }
-        let found = nearby::find(&threads, &triplets, 0..n);
+        let spans = nearby::spans(&threads, &triplets, &(0..n));
+        let blocks = Blocks::new(n, triplets.len());
+        let found = nearby::find(triplets.len(), (0..n, blocks), &spans);
         assert_eq!(found.is_some(), is_near);
     }
 }

@@ -6,6 +6,7 @@ mod accepts;
 mod on_ranks;
 mod random;
 mod refuses;
+mod whole;
 
 use super::source::Cuts;
 use super::{Content, Header, parse_in};
@@ -50,6 +51,7 @@ fn read_all_ways<T: Field>(bytes: &[u8]) -> Result<(Header, Content<T>), String>
         assert_eq!(read(cuts, bytes), first, "{cuts:?}");
         assert_eq!(read(cuts, &gzip(bytes)), first, "{cuts:?}, compressed");
     }
+    whole::check(bytes, &first);
     on_ranks::check(bytes, &first);
     on_ranks::check(&gzip(bytes), &first);
     first

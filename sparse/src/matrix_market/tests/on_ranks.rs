@@ -11,7 +11,7 @@ use std::path::Path;
 use tempfile::TempPath;
 
 /// A file that disappears with this value.
-fn temporary(bytes: &[u8]) -> TempPath {
+pub(super) fn temporary(bytes: &[u8]) -> TempPath {
     let file = tempfile::Builder::new().suffix(".mtx").tempfile().unwrap();
     std::fs::write(&file, bytes).unwrap();
     file.into_temp_path()
@@ -48,7 +48,9 @@ fn own_part<T: Field>(runtime: &Runtime, content: &Content<T>) -> Vec<(u32, u32,
     )
 }
 
-fn bits<T: Field>(entries: impl Iterator<Item = (u32, u32, T)>) -> Vec<(u32, u32, [u64; 2])> {
+pub(super) fn bits<T: Field>(
+    entries: impl Iterator<Item = (u32, u32, T)>,
+) -> Vec<(u32, u32, [u64; 2])> {
     entries
         .map(|(row, col, val)| (row, col, val.to_bits()))
         .collect()
