@@ -241,6 +241,8 @@ pub(super) enum Solver {
     Fgmres,
     /// Biconjugate gradients, for any square matrix
     Bicg,
+    /// Quasi-minimal residuals, for any square matrix
+    Qmr,
     /// Conjugate gradient squared, for any square matrix
     Cgs,
     /// Stabilised biconjugate gradients, for any square matrix
@@ -325,7 +327,13 @@ impl Solver {
     fn can_be_planned(self) -> bool {
         !matches!(
             self,
-            Self::Auto | Self::Gmres | Self::Fgmres | Self::Bicg | Self::Lsqr | Self::Lsmr
+            Self::Auto
+                | Self::Gmres
+                | Self::Fgmres
+                | Self::Bicg
+                | Self::Qmr
+                | Self::Lsqr
+                | Self::Lsmr
         )
     }
 
@@ -339,6 +347,7 @@ impl Solver {
             Self::Gmres => Method::GMRES,
             Self::Fgmres => Method::FGMRES,
             Self::Bicg => Method::Bicg,
+            Self::Qmr => Method::Qmr,
             Self::Cgs => Method::Cgs,
             Self::Bicgstab => Method::Bicgstab,
             Self::Tfqmr => Method::Tfqmr,

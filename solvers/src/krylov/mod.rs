@@ -11,6 +11,7 @@ mod lsmr;
 mod lsqr;
 mod minres;
 mod pipelined_cg;
+mod qmr;
 mod residual;
 mod richardson;
 mod single_reduction_cg;
@@ -38,6 +39,7 @@ pub use lsmr::{lsmr, lsmr_with};
 pub use lsqr::{lsqr, lsqr_with};
 pub use minres::{minres, minres_with};
 pub use pipelined_cg::{pipelined_cg, pipelined_cg_with};
+pub use qmr::{qmr, qmr_with};
 pub use richardson::{richardson, richardson_with};
 pub use single_reduction_cg::{single_reduction_cg, single_reduction_cg_with};
 pub use solver::KrylovSolver;
@@ -93,6 +95,8 @@ pub enum Method {
     },
     /// [`bicg()`](crate::bicg()): square matrices with an adjoint.
     Bicg,
+    /// [`qmr()`](crate::qmr()): square matrices with an adjoint.
+    Qmr,
     /// [`cgs()`](crate::cgs()): square matrices.
     Cgs,
     /// [`bicgstab()`](crate::bicgstab()): square matrices.
@@ -127,7 +131,7 @@ impl Method {
     pub const LSMR: Self = Self::Lsmr { damping: 0.0 };
 
     /// All of them, with these options.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Cg,
         Self::SingleReductionCg,
         Self::PipelinedCg,
@@ -135,6 +139,7 @@ impl Method {
         Self::GMRES,
         Self::FGMRES,
         Self::Bicg,
+        Self::Qmr,
         Self::Cgs,
         Self::Bicgstab,
         Self::Tfqmr,
@@ -154,6 +159,7 @@ impl Method {
             Self::Gmres { .. } => "gmres",
             Self::Fgmres { .. } => "fgmres",
             Self::Bicg => "bicg",
+            Self::Qmr => "qmr",
             Self::Cgs => "cgs",
             Self::Bicgstab => "bicgstab",
             Self::Tfqmr => "tfqmr",
@@ -262,7 +268,7 @@ impl Method {
     /// Whether it applies the adjoints of the operator and of the preconditioner too.
     #[must_use]
     pub const fn needs_adjoint(self) -> bool {
-        matches!(self, Self::Bicg) || self.is_least_squares()
+        matches!(self, Self::Bicg | Self::Qmr) || self.is_least_squares()
     }
 
     /// Solves A x = b by this method.
@@ -313,6 +319,7 @@ impl Method {
                 Box::pin(Stopping::solve(self, a, b, options, iterate))
             }
             Self::Bicg => Box::pin(Stopping::solve(self, a, b, options, bicg::iterate)),
+            Self::Qmr => Box::pin(Stopping::solve(self, a, b, options, qmr::iterate)),
             Self::Cgs => Box::pin(Stopping::solve(self, a, b, options, cgs::iterate)),
             Self::Bicgstab => Box::pin(Stopping::solve(self, a, b, options, bicgstab::iterate)),
             Self::Tfqmr => Box::pin(Stopping::solve(self, a, b, options, tfqmr::iterate)),
