@@ -92,9 +92,10 @@ pub(super) struct SolveArguments {
         allow_negative_numbers = true
     )]
     pub(super) every: usize,
-    /// A number: the iterations after which gmres and fgmres restart [default: 30]. A file: resume
-    /// from a checkpoint of the same solve, on any number of ranks and threads, with the same bits
-    /// as an uninterrupted solve
+    /// A number: the iterations after which gmres and fgmres restart [default: 30], the products of
+    /// a cycle of lgmres [default: 30] and gcrotmk [default: 20]. A file: resume from a checkpoint
+    /// of the same solve, on any number of ranks and threads, with the same bits as an
+    /// uninterrupted solve
     #[arg(long, value_name = "N|FILE", value_parser = word(Restart::parse))]
     pub(super) restart: Option<Restart>,
     /// Print one JSON object instead of the report
@@ -239,6 +240,10 @@ pub(super) enum Solver {
     Gmres,
     /// gmres for preconditioners that change
     Fgmres,
+    /// gmres augmented by the corrections of the last three cycles; see --restart
+    Lgmres,
+    /// gmres beside directions of up to 20 earlier cycles; see --restart
+    Gcrotmk,
     /// Biconjugate gradients, for any square matrix
     Bicg,
     /// Quasi-minimal residuals, for any square matrix
@@ -330,6 +335,8 @@ impl Solver {
             Self::Auto
                 | Self::Gmres
                 | Self::Fgmres
+                | Self::Lgmres
+                | Self::Gcrotmk
                 | Self::Bicg
                 | Self::Qmr
                 | Self::Lsqr
@@ -346,6 +353,8 @@ impl Solver {
             Self::Minres => Method::Minres,
             Self::Gmres => Method::GMRES,
             Self::Fgmres => Method::FGMRES,
+            Self::Lgmres => Method::LGMRES,
+            Self::Gcrotmk => Method::GCROTMK,
             Self::Bicg => Method::Bicg,
             Self::Qmr => Method::Qmr,
             Self::Cgs => Method::Cgs,
@@ -421,6 +430,12 @@ impl SolveArguments {
                 Method::Gmres { restart, side }
             }
             (Method::Fgmres { .. }, &Some(Restart::Length(restart))) => Method::Fgmres { restart },
+            (Method::Lgmres { kept, .. }, &Some(Restart::Length(restart))) => {
+                Method::Lgmres { restart, kept }
+            }
+            (Method::Gcrotmk { kept, .. }, &Some(Restart::Length(restart))) => {
+                Method::Gcrotmk { restart, kept }
+            }
             (method, _) => method,
         }
     }
@@ -428,9 +443,12 @@ impl SolveArguments {
     /// Refuses what the method does not have.
     pub(super) fn check_method(&self) -> Result<(), Failure> {
         let method = self.solver.method();
-        let has_length = matches!(self.solver, Solver::Auto | Solver::Gmres | Solver::Fgmres);
+        let has_length = matches!(
+            self.solver,
+            Solver::Auto | Solver::Gmres | Solver::Fgmres | Solver::Lgmres | Solver::Gcrotmk
+        );
         if let (Some(Restart::Length(length)), false) = (&self.restart, has_length) {
-            let expected = "a checkpoint, or --solver gmres, fgmres or auto";
+            let expected = "a checkpoint, or --solver gmres, fgmres, lgmres, gcrotmk or auto";
             return Err(Failure::input("--restart", expected, length.to_string()));
         }
         self.check_grid()?;

@@ -102,7 +102,7 @@ fn refuses_what_makes_no_sense() {
         ),
         (
             "solve poisson2d:4 --restart 30",
-            "--restart: expected a checkpoint, or --solver gmres, fgmres or auto, found 30",
+            "--restart: expected a checkpoint, or --solver gmres, fgmres, lgmres, gcrotmk or auto, found 30",
         ),
         (
             "solve poisson2d:4 --solver gmres --restart 0",
