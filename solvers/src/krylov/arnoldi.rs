@@ -313,7 +313,8 @@ impl<T: Field> Arnoldi<T> {
         self.projected.residual_norm()
     }
 
-    /// U y for the y with the smallest residual, by the basis: Q (T y). Of a space beside no others.
+    /// U y for the y with the smallest residual, by the basis: Q (T y). Of a space that lies beside
+    /// no others.
     pub(super) fn combination(&self) -> Vector<T> {
         let y = self.projected.solve();
         let row = |row: usize| {

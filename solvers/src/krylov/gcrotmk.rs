@@ -38,17 +38,16 @@ pub fn gcrotmk<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Sol
 /// Solves A x = b by preconditioned GCROT(20, 20); A may be unsymmetric, and the preconditioner may
 /// change. [`Method::Gcrotmk`] has other numbers.
 ///
-/// de Sturler (1999), in the simplified and flexible form of Hicken and Zingg (2010), preconditioned
-/// from the right. Each cycle is one of flexible GMRES on what lies beside the images C of the
-/// directions U that earlier cycles have left, `A U = C`, so that it repeats nothing of them, and
-/// leaves one direction more; the oldest is dropped. The first cycles, which have few directions
-/// beside them, are the longer. With [`Options::recycled`] it keeps the directions and the
+/// de Sturler (1999), in the simplified and flexible form of Hicken and Zingg (2010),
+/// preconditioned from the right. Each cycle is one of flexible GMRES on what is orthogonal to the
+/// images C of the directions U that earlier cycles have left, `A U = C`, so that it repeats nothing
+/// of them. It leaves one direction more, and the oldest is dropped. The first cycles, which have
+/// few directions yet, are as much longer. With [`Options::recycled`] it keeps the directions and the
 /// correction of the whole solve: an iteration before the first cycle finds the best x along them
-/// without a product, and the cycles lie beside them.
+/// without a product.
 ///
-/// One product and one reduction an iteration, as [`fgmres()`](crate::fgmres()) with a basis of
-/// m + k vectors, and three reductions more a cycle; holds these, as many directions, x and two
-/// more.
+/// One product and one reduction an iteration, of inner products with up to m + k vectors, and three
+/// reductions more a cycle; holds 2 (m + k) vectors, x and two more.
 ///
 /// # Errors
 ///

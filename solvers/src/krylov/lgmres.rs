@@ -46,7 +46,7 @@ pub fn lgmres<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solu
 /// iteration before the first cycle finds the best x along them without a product, and the first
 /// cycle is augmented by them. An iteration with a correction needs no product, since its
 /// image is kept, and neither does the residual at the end of a cycle. Otherwise as
-/// [`fgmres()`](crate::fgmres()); holds two vectors for each correction more.
+/// [`fgmres()`](crate::fgmres()); holds two vectors more for each correction.
 ///
 /// # Errors
 ///

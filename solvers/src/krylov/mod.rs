@@ -106,7 +106,7 @@ pub enum Method {
         /// The corrections that a cycle is augmented by.
         kept: usize,
     },
-    /// [`gcrotmk()`](crate::gcrotmk()): the same beside directions of earlier cycles.
+    /// [`gcrotmk()`](crate::gcrotmk()): the same, orthogonal to what earlier cycles have done.
     Gcrotmk {
         /// m, the products of a cycle, at least 1; more of them while there are less than k
         /// directions.

@@ -83,10 +83,11 @@ impl<T> Recycled<T> {
         self.len() == 0
     }
 
-    /// Says that the next solve has another matrix, in which the directions are worth something
-    /// still, as the next Jacobian of Newton's method: their images are computed again, one product
+    /// Says that the next solve has another matrix near the last one, as the next Jacobian of
+    /// Newton's method, for which the directions are of use too: their images are computed again, one product
     /// for each direction. Without this call, a solve with another matrix takes the old images for
-    /// true ones: it claims no solution that is not one, but may stagnate.
+    /// true ones. What it claims is a solution still, since that is what the true residual says,
+    /// but it may stagnate.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
