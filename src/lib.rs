@@ -76,12 +76,13 @@ pub mod prelude {
     pub use sparsefuse_solvers::preconditioners::{spcholesky, splu, spsolve};
     pub use sparsefuse_solvers::{
         Checkpoint, Jacobi, KrylovSolver, LinearOperator, MatrixFree, MatrixFreeWithAdjoint,
-        Method, Nullspace, Operator, Options, Preconditioner, Side, Solution, StopReason,
+        Method, Nullspace, Operator, Options, Preconditioner, Recycled, Side, Solution, StopReason,
         WithNullspace, bicg, bicg_with, bicgstab, bicgstab_with, cg, cg_with, cgs, cgs_with, eigen,
-        expm, expm_multiply, expm_multiply_at, fgmres, fgmres_with, gmres, gmres_with, lsmr,
-        lsmr_with, lsqr, lsqr_with, minres, minres_with, multigrid, norm1_estimate, ode,
-        pipelined_cg, pipelined_cg_with, preconditioners, richardson, richardson_with,
-        single_reduction_cg, single_reduction_cg_with, tfqmr, tfqmr_with,
+        expm, expm_multiply, expm_multiply_at, fgmres, fgmres_with, gcrotmk, gcrotmk_with, gmres,
+        gmres_with, lgmres, lgmres_with, lsmr, lsmr_with, lsqr, lsqr_with, minres, minres_with,
+        multigrid, norm1_estimate, ode, pipelined_cg, pipelined_cg_with, preconditioners, qmr,
+        qmr_with, richardson, richardson_with, single_reduction_cg, single_reduction_cg_with,
+        tfqmr, tfqmr_with,
     };
     pub use sparsefuse_sparse::{
         Bsr, Coo, Csc, Csr, Dia, Diagonal, Triangle, TriangularSolve, Triplets, gallery, graph,

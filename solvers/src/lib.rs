@@ -37,10 +37,11 @@ pub use exponential::{expm_multiply, expm_multiply_at};
 #[cfg(all(shared_instances, debug_assertions))]
 pub use instances::instances;
 pub use krylov::{
-    KrylovSolver, Method, bicg, bicg_with, bicgstab, bicgstab_with, cg, cg_with, cgs, cgs_with,
-    fgmres, fgmres_with, gmres, gmres_with, lsmr, lsmr_with, lsqr, lsqr_with, minres, minres_with,
-    pipelined_cg, pipelined_cg_with, richardson, richardson_with, single_reduction_cg,
-    single_reduction_cg_with, tfqmr, tfqmr_with,
+    KrylovSolver, Method, Recycled, bicg, bicg_with, bicgstab, bicgstab_with, cg, cg_with, cgs,
+    cgs_with, fgmres, fgmres_with, gcrotmk, gcrotmk_with, gmres, gmres_with, lgmres, lgmres_with,
+    lsmr, lsmr_with, lsqr, lsqr_with, minres, minres_with, pipelined_cg, pipelined_cg_with, qmr,
+    qmr_with, richardson, richardson_with, single_reduction_cg, single_reduction_cg_with, tfqmr,
+    tfqmr_with,
 };
 pub use matrix_exponential::expm;
 pub use matrix_free::{MatrixFree, MatrixFreeWithAdjoint};

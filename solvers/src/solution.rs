@@ -1,6 +1,7 @@
 //! What a solver is asked for and what it gives back.
 
 use crate::checkpoint::Checkpoint;
+use crate::krylov::Recycled;
 use crate::operator::LinearOperator;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
@@ -45,6 +46,9 @@ pub struct Options<'a, T> {
     pub x0: Option<&'a Vector<T>>,
     /// An approximate inverse of the matrix.
     pub preconditioner: Option<&'a dyn LinearOperator<T>>,
+    /// The directions that `lgmres` and `gcrotmk` keep from one solve to the next, with which this
+    /// one begins; `None` to begin without any.
+    pub recycled: Option<&'a Recycled<T>>,
     /// Called after each iteration with its number, from 1, and the norm of the residual as the
     /// method's recurrence has it (0: of the initial residual); may stop the solver. On several
     /// ranks all must stop at the same iteration: what only one knows, such as its clock, is no
@@ -114,6 +118,7 @@ impl<T: Field> Default for Options<'_, T> {
             max_iter: None,
             x0: None,
             preconditioner: None,
+            recycled: None,
             monitor: None,
             checkpoint: None,
             resume: None,
@@ -130,6 +135,7 @@ impl<T> fmt::Debug for Options<'_, T> {
             .field("max_iter", &self.max_iter)
             .field("has_x0", &self.x0.is_some())
             .field("has_preconditioner", &self.preconditioner.is_some())
+            .field("recycled", &self.recycled)
             .field("has_monitor", &self.monitor.is_some())
             .field("checkpoint", &self.checkpoint)
             .field("resume", &self.resume)

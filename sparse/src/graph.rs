@@ -17,6 +17,7 @@
 mod bellman_ford;
 mod depth_first;
 mod flow;
+mod k_shortest;
 mod laplacian;
 mod matching;
 mod spanning_tree;
@@ -24,6 +25,7 @@ mod spanning_tree;
 pub use bellman_ford::bellman_ford;
 pub use depth_first::{DepthFirst, depth_first};
 pub use flow::{Flow, maximum_flow};
+pub use k_shortest::{Path, k_shortest_paths};
 pub use laplacian::{Degree, laplacian, normalized_laplacian};
 pub use matching::{maximum_matching, minimum_weight_matching, structural_rank};
 pub use spanning_tree::minimum_spanning_tree;

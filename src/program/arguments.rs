@@ -97,7 +97,8 @@ pub(super) struct SolveArguments {
     /// same bits as an uninterrupted solve
     #[arg(long, value_name = "FILE")]
     pub(super) resume: Option<PathBuf>,
-    /// The iterations after which gmres and fgmres restart [default: 30]
+    /// The iterations after which gmres and fgmres restart [default: 30], the products of a cycle of
+    /// lgmres [default: 30] and gcrotmk [default: 20]
     #[arg(long, value_name = "N", value_parser = restart, allow_negative_numbers = true)]
     pub(super) restart: Option<usize>,
     /// Print one JSON object instead of the report
@@ -242,8 +243,14 @@ pub(super) enum Solver {
     Gmres,
     /// gmres for preconditioners that change
     Fgmres,
+    /// gmres augmented by the corrections of the last three cycles; see --restart
+    Lgmres,
+    /// gmres beside directions of up to 20 earlier cycles; see --restart
+    Gcrotmk,
     /// Biconjugate gradients, for any square matrix
     Bicg,
+    /// Quasi-minimal residuals, for any square matrix
+    Qmr,
     /// Conjugate gradient squared, for any square matrix
     Cgs,
     /// Stabilised biconjugate gradients, for any square matrix
@@ -328,7 +335,15 @@ impl Solver {
     fn can_be_planned(self) -> bool {
         !matches!(
             self,
-            Self::Auto | Self::Gmres | Self::Fgmres | Self::Bicg | Self::Lsqr | Self::Lsmr
+            Self::Auto
+                | Self::Gmres
+                | Self::Fgmres
+                | Self::Lgmres
+                | Self::Gcrotmk
+                | Self::Bicg
+                | Self::Qmr
+                | Self::Lsqr
+                | Self::Lsmr
         )
     }
 
@@ -341,7 +356,10 @@ impl Solver {
             Self::Minres => Method::Minres,
             Self::Gmres => Method::GMRES,
             Self::Fgmres => Method::FGMRES,
+            Self::Lgmres => Method::LGMRES,
+            Self::Gcrotmk => Method::GCROTMK,
             Self::Bicg => Method::Bicg,
+            Self::Qmr => Method::Qmr,
             Self::Cgs => Method::Cgs,
             Self::Bicgstab => Method::Bicgstab,
             Self::Tfqmr => Method::Tfqmr,
@@ -384,6 +402,8 @@ impl SolveArguments {
         match (solver.method(), self.restart) {
             (Method::Gmres { side, .. }, Some(restart)) => Method::Gmres { restart, side },
             (Method::Fgmres { .. }, Some(restart)) => Method::Fgmres { restart },
+            (Method::Lgmres { kept, .. }, Some(restart)) => Method::Lgmres { restart, kept },
+            (Method::Gcrotmk { kept, .. }, Some(restart)) => Method::Gcrotmk { restart, kept },
             (method, _) => method,
         }
     }
@@ -391,9 +411,12 @@ impl SolveArguments {
     /// Refuses what the method does not have.
     pub(super) fn check_method(&self) -> Result<(), Failure> {
         let method = self.solver.method();
-        let has_length = matches!(self.solver, Solver::Auto | Solver::Gmres | Solver::Fgmres);
+        let has_length = matches!(
+            self.solver,
+            Solver::Auto | Solver::Gmres | Solver::Fgmres | Solver::Lgmres | Solver::Gcrotmk
+        );
         if self.restart.is_some() && !has_length {
-            let expected = "--solver gmres, fgmres or auto, which restart";
+            let expected = "--solver gmres, fgmres, lgmres, gcrotmk or auto, which restart";
             return Err(Failure::input("--restart", expected, self.solver.name()));
         }
         self.check_grid()?;

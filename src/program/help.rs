@@ -205,8 +205,8 @@ Figures of each rank, and fields of the JSON object in `spread` (min, mean, max,
 Other fields: source, solver, pc, ranks, rows, nnz; fused_tasks_per_iteration,
 reductions_per_iteration; machine (latency_s, bandwidth, flops, memory_bandwidth); iteration_s and
 slowest_rank.
-Not planned are methods that need the adjoint or whose iterations differ: gmres, fgmres, bicg, lsqr
-and lsmr.
+Not planned are methods that need the adjoint or whose iterations differ: gmres, fgmres, lgmres,
+gcrotmk, bicg, qmr, lsqr and lsmr.
 
 The model: a fused task takes the time of its memory traffic or of its operations, whichever is
 longer; each message costs its sender the latency and its bytes, one after the other. Nothing

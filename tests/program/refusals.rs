@@ -102,7 +102,7 @@ fn refuses_what_makes_no_sense() {
         ),
         (
             "solve poisson2d:4 --restart 30",
-            "--restart: expected --solver gmres, fgmres or auto, which restart, found cg",
+            "--restart: expected --solver gmres, fgmres, lgmres, gcrotmk or auto, which restart, found cg",
         ),
         (
             "solve poisson2d:4 --solver gmres --restart 0",

@@ -26,6 +26,10 @@
 //! `u_k`), up to the last column, whose lowest element eta may be corrected in the next step;
 //! `U = Q T` with T upper triangular. Products of different basis vectors stay below the square
 //! root of the rounding error.
+//!
+//! A space may lie beside orthonormal vectors C, which then stand before Q in all of this: steps
+//! take their images' parts along C away, `A Z = C B + Q H`, and the projected problem is that of H
+//! alone.
 
 use super::orthogonality::Orthogonality;
 use super::projected::Projected;
@@ -103,8 +107,12 @@ enum Candidate<T> {
 
 /// The basis, and what is known of the operator on it; see the module's text.
 pub(super) struct Arnoldi<T> {
-    /// Q.
+    /// C and Q.
     basis: Vec<Vector<T>>,
+    /// How many vectors C has.
+    beside: usize,
+    /// The columns of B.
+    parts: Vec<Vec<Complex<f64>>>,
     /// u, or what it is made of.
     candidate: Candidate<T>,
     /// The residual that the space begins with, up to the end of the first step: if the caller of a
@@ -112,8 +120,8 @@ pub(super) struct Arnoldi<T> {
     start: Option<Vector<T>>,
     /// The columns of T.
     triangle: Vec<Vec<Complex<f64>>>,
-    /// The last column of H, as long as only the candidate stands for the next basis vector, and
-    /// eta.
+    /// The last column of B and H, as long as only the candidate stands for the next basis vector,
+    /// and eta.
     open_column: Option<(Vec<Complex<f64>>, f64)>,
     projected: Projected,
     orthogonality: Orthogonality,
@@ -124,14 +132,26 @@ pub(super) struct Arnoldi<T> {
 impl<T: Field> Arnoldi<T> {
     /// The space that begins with a residual of this norm.
     pub(super) fn new(r: Vector<T>, norm: f64, zeros: &Zeros<T>) -> Self {
+        Self::beside(Vec::new(), (r, norm), zeros)
+    }
+
+    /// The same beside orthonormal vectors, which the residual is orthogonal to.
+    pub(super) fn beside(
+        others: Vec<Vector<T>>,
+        (r, norm): (Vector<T>, f64),
+        zeros: &Zeros<T>,
+    ) -> Self {
+        let epsilon = T::Real::EPSILON.to_f64();
         Self {
-            basis: Vec::new(),
+            beside: others.len(),
+            orthogonality: Orthogonality::beside(epsilon, others.len()),
+            basis: others,
+            parts: Vec::new(),
             candidate: Candidate::Made(&r * T::from_f64(1.0 / norm)),
             start: Some(r),
             triangle: Vec::new(),
             open_column: None,
-            projected: Projected::new(norm, T::Real::EPSILON.to_f64()),
-            orthogonality: Orthogonality::new(T::Real::EPSILON.to_f64()),
+            projected: Projected::new(norm, epsilon),
             is_exhausted: false,
             zeros: zeros.clone(),
         }
@@ -163,7 +183,7 @@ impl<T: Field> Arnoldi<T> {
             false => self.products(&u, &w).await?,
         };
         self.start = None;
-        let number = self.basis.len();
+        let number = self.len();
         if let Some((mut column, eta)) = self.open_column.take()
             && self.orthogonality.is_rough()
         {
@@ -171,7 +191,7 @@ impl<T: Field> Arnoldi<T> {
                 *column += t * eta;
             }
             column.push(Complex::new(eta * alpha, 0.0));
-            self.projected.set_column(number - 1, column);
+            self.set_column(number - 1, column);
         }
         self.basis.push(match self.orthogonality.is_rough() {
             true => self.without_basis(&u, &t) * T::from_f64(1.0 / alpha),
@@ -203,10 +223,19 @@ impl<T: Field> Arnoldi<T> {
 
         self.open_column = Some((h.clone(), eta));
         h.push(Complex::new(eta, 0.0));
-        self.projected.set_column(number, h);
+        self.set_column(number, h);
         t.push(Complex::new(alpha, 0.0));
         self.triangle.push(t);
         Ok(())
+    }
+
+    /// Sets a column of B and H, the last one or the next.
+    fn set_column(&mut self, number: usize, mut part: Vec<Complex<f64>>) {
+        let column = part.split_off(self.beside);
+        self.parts.truncate(number);
+        let beside = sum_of_squares(&part).sqrt();
+        self.parts.push(part);
+        self.projected.set_column(number, column, beside);
     }
 
     /// The inner products of a step whose candidate is the basis vector.
@@ -264,9 +293,9 @@ impl<T: Field> Arnoldi<T> {
         vector.minus_multiples(&terms)
     }
 
-    /// The number of basis vectors.
+    /// The number of basis vectors, without those that the space lies beside.
     pub(super) fn len(&self) -> usize {
-        self.basis.len()
+        self.basis.len() - self.beside
     }
 
     /// Whether the operator maps the space to itself, up to rounding, so that it cannot grow.
@@ -284,7 +313,8 @@ impl<T: Field> Arnoldi<T> {
         self.projected.residual_norm()
     }
 
-    /// U y for the y with the smallest residual, by the basis: Q (T y).
+    /// U y for the y with the smallest residual, by the basis: Q (T y). Of a space that lies beside
+    /// no others.
     pub(super) fn combination(&self) -> Vector<T> {
         let y = self.projected.solve();
         let row = |row: usize| {
@@ -298,6 +328,41 @@ impl<T: Field> Arnoldi<T> {
     /// Z y for the same y.
     pub(super) fn combination_of(&self, images: &[Vector<T>]) -> Vector<T> {
         sum_of_multiples(images, &self.projected.solve())
+    }
+
+    /// Q H y for the same y, A Z y without its part along C: by how much the residual gets smaller.
+    /// One task on the basis, and no product with the operator.
+    pub(super) fn image(&self) -> Vector<T> {
+        let of_basis = self.projected.image();
+        let mut coefficients = vec![Complex::ZERO; self.beside];
+        coefficients.extend(&of_basis[..of_basis.len().min(self.len())]);
+        coefficients.resize(self.basis.len(), Complex::ZERO);
+        let of_candidate = of_basis.get(self.len()).filter(|_| !self.is_exhausted);
+        let last = match (&self.candidate, of_candidate) {
+            (_, None) => &self.basis[self.beside] * T::from_f64(0.0),
+            (Candidate::Made(u), Some(&factor)) => u * element::<T>(factor),
+            (Candidate::Remainder(w, of_w, norm), Some(factor)) => {
+                let factor = factor / norm;
+                for (coefficient, of_w) in coefficients.iter_mut().zip(of_w) {
+                    *coefficient -= factor * of_w;
+                }
+                w * element::<T>(factor)
+            }
+        };
+        for coefficient in &mut coefficients {
+            *coefficient = -*coefficient;
+        }
+        self.without_basis(&last, &coefficients)
+    }
+
+    /// B y for the same y: of the vectors that the space lies beside.
+    pub(super) fn image_beside(&self) -> Vec<Complex<f64>> {
+        let y = self.projected.solve();
+        let row = |row: usize| {
+            let columns = self.parts.iter().zip(&y);
+            columns.map(|(column, y)| column[row] * y).sum()
+        };
+        (0..self.beside).map(row).collect()
     }
 }
 
@@ -315,7 +380,7 @@ struct Products {
 }
 
 /// The products of a vector with others and with itself.
-async fn products<'a, T: Field>(
+pub(super) async fn products<'a, T: Field>(
     w: &'a Vector<T>,
     others: impl Iterator<Item = &'a Vector<T>>,
 ) -> Result<Vec<Complex<f64>>, Error> {
@@ -324,7 +389,7 @@ async fn products<'a, T: Field>(
     read_all(&products)
 }
 
-fn sum_of_squares(numbers: &[Complex<f64>]) -> f64 {
+pub(super) fn sum_of_squares(numbers: &[Complex<f64>]) -> f64 {
     numbers.iter().map(Complex::norm_sqr).sum()
 }
 
@@ -339,7 +404,8 @@ fn sum_of_multiples<T: Field>(vectors: &[Vector<T>], coefficients: &[Complex<f64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::krylov::scalars::read;
+    use crate::krylov::recycled::{keep, project};
+    use crate::krylov::scalars::{read, size};
     use crate::turns::alone;
     use sparsefuse_sparse::{Csr, gallery};
 
@@ -349,7 +415,7 @@ mod tests {
         let (mut products, mut norms) = (0.0f64, 0.0f64);
         for (k, q) in basis.iter().enumerate() {
             for p in &basis[..k] {
-                products = products.max(super::super::scalars::size(read(&p.dot(q)).unwrap()));
+                products = products.max(size(read(&p.dot(q)).unwrap()));
             }
             norms = norms.max((q.sum_of_squares().get().unwrap().to_f64() - 1.0).abs());
         }
@@ -377,6 +443,52 @@ mod tests {
             2 * again < space.len(),
             "{name}: {again} orthogonalised again"
         );
+    }
+
+    /// A Z y = C B y + Q H y, whatever the candidate behind the last vector is.
+    #[test]
+    fn images_are_those_of_the_combinations() {
+        let a = gallery::random::<Complex<f64>>(300, 6, 3).unwrap();
+        let vector = |seed: f64| {
+            let element = |[i]: [usize; 1]| Complex::new((i as f64 * seed).sin(), seed);
+            Vector::<Complex<f64>>::from_fn([300], element)
+        };
+        for count in [0, 1, 3] {
+            for is_made in [false, true] {
+                let mut pairs = Vec::new();
+                for seed in 0..count {
+                    let u = vector(0.3 + seed as f64);
+                    let c = a.matvec(&u);
+                    alone(keep(&mut pairs, (u, c), 3)).unwrap();
+                }
+                let (mut x, mut r) = (vector(0.1), vector(2.7));
+                let norm = alone(project(&pairs, &mut x, &mut r)).unwrap();
+                let others = pairs.iter().map(|pair| pair.c.clone()).collect();
+                let zeros = Zeros::like(&r, 12);
+                let mut space = Arnoldi::beside(others, (r, norm), &zeros);
+                let mut directions = Vec::new();
+                while space.len() < 6 {
+                    let z = space.candidate();
+                    let w = a.matvec(&z);
+                    alone(space.step(w)).unwrap();
+                    directions.push(z);
+                }
+                if is_made {
+                    let _ = space.candidate();
+                }
+                let cs: Vec<_> = pairs.iter().map(|pair| pair.c.clone()).collect();
+                let mut expected = a.matvec(&space.combination_of(&directions));
+                for (c, &factor) in cs.iter().zip(&space.image_beside()) {
+                    expected -= c * factor;
+                }
+                let image = space.image();
+                let difference = (&image - &expected).norm2().get().unwrap();
+                assert!(difference < 1e-13 * norm, "{count}: {difference}");
+                for c in &cs {
+                    assert!(size(c.dot(&image).get().unwrap()) < 1e-13 * norm);
+                }
+            }
+        }
     }
 
     #[test]

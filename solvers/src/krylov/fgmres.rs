@@ -2,7 +2,7 @@
 
 use super::Method;
 use super::arnoldi::{Arnoldi, Zeros};
-use super::gmres::{Begin, next_cycle};
+use super::gmres::{Begin, Cycle, next_cycle};
 use super::iterations::Iterations;
 use super::stopping::{Judgement, Stopping};
 use crate::operator::LinearOperator;
@@ -83,6 +83,11 @@ pub(super) async fn iterate<T: Field>(
         };
         let before = x.clone();
         *x += space.combination_of(&preconditioned);
-        begin = next_cycle(stopping, judgement, (x, before), &space, (norms, false)).await?;
+        let cycle = Cycle {
+            judgement,
+            is_singular: space.is_singular(),
+            residual: None,
+        };
+        begin = next_cycle(stopping, cycle, (x, before), (norms, false)).await?;
     }
 }

@@ -103,8 +103,23 @@ pub(super) async fn iterate<T: Field>(
             true => correction,
             false => stopping.precondition(&correction)?,
         };
-        begin = next_cycle(stopping, judgement, (x, before), &space, (norms, is_left)).await?;
+        let cycle = Cycle {
+            judgement,
+            is_singular: space.is_singular(),
+            residual: None,
+        };
+        begin = next_cycle(stopping, cycle, (x, before), (norms, is_left)).await?;
     }
+}
+
+/// What a cycle came to.
+pub(super) struct Cycle<T> {
+    /// Of the norm that its last iteration left.
+    pub(super) judgement: Judgement,
+    /// Whether it ended where the operator is singular on a space that cannot grow.
+    pub(super) is_singular: bool,
+    /// b - A x, where the method knows it.
+    pub(super) residual: Option<Vector<T>>,
 }
 
 /// What a cycle begins with: the residual, preconditioned where that is done on the left.
@@ -146,19 +161,21 @@ impl<T: Field> Begin<T> {
 /// Where that has made the residual larger, x is again what it was before.
 pub(super) async fn next_cycle<T: Field>(
     stopping: &mut Stopping<'_, '_, T>,
-    judgement: Judgement,
+    cycle: Cycle<T>,
     (x, before): (&mut Vector<T>, Vector<T>),
-    space: &Arnoldi<T>,
     (last, is_left): (Norms, bool),
 ) -> Result<Begin<T>, End<T>> {
-    let (r, is_claimed) = match judgement {
+    let (r, is_claimed) = match cycle.judgement {
         Judgement::Stop(reason) => return Err(reason.into()),
         Judgement::Claim => match stopping.verify(x).await? {
             End::Restart(residual) => (residual, true),
             end => return Err(end),
         },
-        Judgement::Iterate if space.is_singular() => return Err(Breakdown::Projection.into()),
-        Judgement::Iterate => (stopping.residual(x)?, false),
+        Judgement::Iterate if cycle.is_singular => return Err(Breakdown::Projection.into()),
+        Judgement::Iterate => match cycle.residual {
+            Some(residual) => (residual, false),
+            None => (stopping.residual(x)?, false),
+        },
     };
     let norm = norm_of(&r).await?;
     if norm == 0.0 {

@@ -6,11 +6,14 @@ mod bicgstab;
 mod cg;
 mod cgs;
 mod fgmres;
+mod gcrotmk;
 mod gmres;
+mod lgmres;
 mod lsmr;
 mod lsqr;
 mod minres;
 mod pipelined_cg;
+mod qmr;
 mod residual;
 mod richardson;
 mod single_reduction_cg;
@@ -24,6 +27,7 @@ mod iterations;
 mod least_squares;
 mod orthogonality;
 mod projected;
+mod recycled;
 pub(crate) mod scalars;
 mod stopping;
 mod validation;
@@ -33,11 +37,15 @@ pub use bicgstab::{bicgstab, bicgstab_with};
 pub use cg::{cg, cg_with};
 pub use cgs::{cgs, cgs_with};
 pub use fgmres::{fgmres, fgmres_with};
+pub use gcrotmk::{gcrotmk, gcrotmk_with};
 pub use gmres::{gmres, gmres_with};
+pub use lgmres::{lgmres, lgmres_with};
 pub use lsmr::{lsmr, lsmr_with};
 pub use lsqr::{lsqr, lsqr_with};
 pub use minres::{minres, minres_with};
 pub use pipelined_cg::{pipelined_cg, pipelined_cg_with};
+pub use qmr::{qmr, qmr_with};
+pub use recycled::Recycled;
 pub use richardson::{richardson, richardson_with};
 pub use single_reduction_cg::{single_reduction_cg, single_reduction_cg_with};
 pub use solver::KrylovSolver;
@@ -91,8 +99,25 @@ pub enum Method {
         /// As that of `Gmres`.
         restart: usize,
     },
+    /// [`lgmres()`](crate::lgmres()): the same, augmented by corrections of earlier cycles.
+    Lgmres {
+        /// The products of a cycle, at least 1.
+        restart: usize,
+        /// The corrections that a cycle is augmented by.
+        kept: usize,
+    },
+    /// [`gcrotmk()`](crate::gcrotmk()): the same, orthogonal to what earlier cycles have done.
+    Gcrotmk {
+        /// m, the products of a cycle, at least 1; more of them while there are less than k
+        /// directions.
+        restart: usize,
+        /// k, the directions that are kept.
+        kept: usize,
+    },
     /// [`bicg()`](crate::bicg()): square matrices with an adjoint.
     Bicg,
+    /// [`qmr()`](crate::qmr()): square matrices with an adjoint.
+    Qmr,
     /// [`cgs()`](crate::cgs()): square matrices.
     Cgs,
     /// [`bicgstab()`](crate::bicgstab()): square matrices.
@@ -121,20 +146,33 @@ impl Method {
     };
     /// `Fgmres` that restarts after 30 vectors.
     pub const FGMRES: Self = Self::Fgmres { restart: 30 };
+    /// `Lgmres` with cycles of 30 products and the last 3 corrections.
+    pub const LGMRES: Self = Self::Lgmres {
+        restart: 30,
+        kept: 3,
+    };
+    /// `Gcrotmk` with cycles of 20 products beside 20 directions.
+    pub const GCROTMK: Self = Self::Gcrotmk {
+        restart: 20,
+        kept: 20,
+    };
     /// `Lsqr` without damping.
     pub const LSQR: Self = Self::Lsqr { damping: 0.0 };
     /// `Lsmr` without damping.
     pub const LSMR: Self = Self::Lsmr { damping: 0.0 };
 
     /// All of them, with these options.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 16] = [
         Self::Cg,
         Self::SingleReductionCg,
         Self::PipelinedCg,
         Self::Minres,
         Self::GMRES,
         Self::FGMRES,
+        Self::LGMRES,
+        Self::GCROTMK,
         Self::Bicg,
+        Self::Qmr,
         Self::Cgs,
         Self::Bicgstab,
         Self::Tfqmr,
@@ -153,7 +191,10 @@ impl Method {
             Self::Minres => "minres",
             Self::Gmres { .. } => "gmres",
             Self::Fgmres { .. } => "fgmres",
+            Self::Lgmres { .. } => "lgmres",
+            Self::Gcrotmk { .. } => "gcrotmk",
             Self::Bicg => "bicg",
+            Self::Qmr => "qmr",
             Self::Cgs => "cgs",
             Self::Bicgstab => "bicgstab",
             Self::Tfqmr => "tfqmr",
@@ -226,6 +267,12 @@ impl Method {
         self.saved_vectors() > 0
     }
 
+    /// Whether it keeps directions from one solve to the next: [`Options::recycled`].
+    #[must_use]
+    pub const fn recycles(self) -> bool {
+        matches!(self, Self::Lgmres { .. } | Self::Gcrotmk { .. })
+    }
+
     /// How many vectors its checkpoints hold beside x and its residual.
     const fn saved_vectors(self) -> usize {
         match self {
@@ -262,7 +309,7 @@ impl Method {
     /// Whether it applies the adjoints of the operator and of the preconditioner too.
     #[must_use]
     pub const fn needs_adjoint(self) -> bool {
-        matches!(self, Self::Bicg) || self.is_least_squares()
+        matches!(self, Self::Bicg | Self::Qmr) || self.is_least_squares()
     }
 
     /// Solves A x = b by this method.
@@ -312,7 +359,20 @@ impl Method {
                 };
                 Box::pin(Stopping::solve(self, a, b, options, iterate))
             }
+            Self::Lgmres { restart, kept } => {
+                let iterate = async move |stopping: &mut _, x: &mut _, r| {
+                    lgmres::iterate((restart, kept), stopping, x, r).await
+                };
+                Box::pin(Stopping::solve(self, a, b, options, iterate))
+            }
+            Self::Gcrotmk { restart, kept } => {
+                let iterate = async move |stopping: &mut _, x: &mut _, r| {
+                    gcrotmk::iterate((restart, kept), stopping, x, r).await
+                };
+                Box::pin(Stopping::solve(self, a, b, options, iterate))
+            }
             Self::Bicg => Box::pin(Stopping::solve(self, a, b, options, bicg::iterate)),
+            Self::Qmr => Box::pin(Stopping::solve(self, a, b, options, qmr::iterate)),
             Self::Cgs => Box::pin(Stopping::solve(self, a, b, options, cgs::iterate)),
             Self::Bicgstab => Box::pin(Stopping::solve(self, a, b, options, bicgstab::iterate)),
             Self::Tfqmr => Box::pin(Stopping::solve(self, a, b, options, tfqmr::iterate)),

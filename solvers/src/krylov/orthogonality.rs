@@ -44,12 +44,15 @@ enum Columns {
 }
 
 impl Orthogonality {
-    /// Of an empty basis and a candidate of norm 1.
-    pub(super) fn new(epsilon: f64) -> Self {
+    /// Of a basis of `count` vectors that are orthonormal but for rounding, and of a candidate that
+    /// is so beside them.
+    pub(super) fn beside(epsilon: f64, count: usize) -> Self {
+        let rounding = ROUNDING * epsilon;
+        let column = |number: usize| vec![rounding; number + 1];
         Self {
             epsilon,
-            basis: Columns::Real(Vec::new()),
-            candidate: vec![Complex::new(ROUNDING * epsilon, 0.0)],
+            basis: Columns::Real((0..count).map(column).collect()),
+            candidate: vec![Complex::new(rounding, 0.0); count + 1],
             is_rough: false,
         }
     }

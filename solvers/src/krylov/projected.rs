@@ -33,12 +33,14 @@ impl Projected {
         }
     }
 
-    /// Sets column `number` of H, the last one or the next: `number + 2` elements.
-    pub(super) fn set_column(&mut self, number: usize, mut column: Vec<Complex<f64>>) {
+    /// Sets column `number` of H, the last one or the next: `number + 2` elements, of a vector that
+    /// had a part of norm `beside` beside them.
+    pub(super) fn set_column(&mut self, number: usize, mut column: Vec<Complex<f64>>, beside: f64) {
         self.columns.truncate(number);
         self.rotations.truncate(number);
         self.rhs.truncate(number + 1);
-        let norm = column.iter().map(|h| h.norm_sqr()).sum::<f64>().sqrt();
+        let squares: f64 = column.iter().map(|h| h.norm_sqr()).sum();
+        let norm = (squares + beside * beside).sqrt();
         for (row, &(c, s)) in self.rotations.iter().enumerate() {
             let (above, below) = (column[row], column[row + 1]);
             column[row] = above * c + s * below;
@@ -84,6 +86,20 @@ impl Projected {
         }
         y
     }
+
+    /// H y: Q_H (R y; 0) with the rotations undone, as many elements as y and one more.
+    pub(super) fn image(&self) -> Vec<Complex<f64>> {
+        let rank = self.rank();
+        let rotations = &self.rotations[..rank];
+        let rotated = rotations.iter().zip(&self.rhs).map(|(&(c, _), &g)| g * c);
+        let mut image: Vec<_> = rotated.chain([Complex::ZERO]).collect();
+        for (row, &(c, s)) in rotations.iter().enumerate().rev() {
+            let (above, below) = (image[row], image[row + 1]);
+            image[row] = above * c - s * below;
+            image[row + 1] = below * c + s.conj() * above;
+        }
+        image
+    }
 }
 
 #[cfg(test)]
@@ -127,10 +143,18 @@ mod tests {
         for (number, column) in columns.iter().enumerate() {
             // Set twice, first wrong: only the last counts.
             let wrong = column.iter().map(|h| h * 1.5 + 0.25).collect();
-            projected.set_column(number, wrong);
-            projected.set_column(number, column.clone());
+            projected.set_column(number, wrong, 0.0);
+            projected.set_column(number, column.clone(), 0.0);
             let y = projected.solve();
             let r = residual(&columns[..=number], 5.0, &y);
+            let mut image = projected.image();
+            image[0] -= complex(5.0, 0.0);
+            assert!(
+                image
+                    .iter()
+                    .zip(&r)
+                    .all(|(image, r)| size(image + r) < 1e-14)
+            );
             let norm = r.iter().map(|r| r.norm_sqr()).sum::<f64>().sqrt();
             assert!((projected.residual_norm() - norm).abs() < 1e-14);
             for column in &columns[..=number] {
@@ -143,9 +167,9 @@ mod tests {
     #[test]
     fn a_singular_column_is_left_out() {
         let mut projected = Projected::new(1.0, f64::EPSILON);
-        projected.set_column(0, vec![Complex::ONE, Complex::ONE]);
+        projected.set_column(0, vec![Complex::ONE, Complex::ONE], 0.0);
         let norm = projected.residual_norm();
-        projected.set_column(1, vec![Complex::ONE, Complex::ONE, Complex::ZERO]);
+        projected.set_column(1, vec![Complex::ONE, Complex::ONE, Complex::ZERO], 0.0);
         assert!(projected.is_singular());
         assert_eq!(projected.residual_norm(), norm);
         assert_eq!(projected.solve().len(), 1);

@@ -21,6 +21,7 @@
 //! application to a random vector.
 
 use super::Method;
+use super::recycled::Recycled;
 use super::scalars::length;
 use super::stopping::tolerance;
 use crate::nullspace::Nullspace;
@@ -47,10 +48,12 @@ pub(crate) async fn solve<T: Field>(
     let op = method.name();
     let of_guess = options.x0.map(Vector::runtime);
     let of_preconditioner = options.preconditioner.and_then(LinearOperator::runtime);
+    let of_recycled = options.recycled.and_then(Recycled::runtime);
     for (expected, found) in [
         ("a matrix of the runtime of b", a.runtime()),
         ("a preconditioner of the runtime of b", of_preconditioner),
         ("an initial guess of the runtime of b", of_guess),
+        ("directions of the runtime of b", of_recycled.as_ref()),
     ] {
         check_same_runtime(op, expected, b.runtime(), found)?;
     }
@@ -72,6 +75,9 @@ pub(crate) async fn solve<T: Field>(
         true => None,
         false => Scale::of(method, b, &options, of_a).await?,
     };
+    if let Some(recycled) = options.recycled {
+        recycled.at_scale(scale.map_or(0, |scale| scale.a));
+    }
     let (x0, preconditioner) = (options.x0, options.preconditioner);
     let mut solution = match scale {
         None => method.steps(a, Rhs { vector: b, norm }, options).await?,

@@ -17,6 +17,7 @@
 
 use super::Method;
 use super::iterations::{End, Iterations, Steps, expect_positive, until_stopped};
+use super::recycled::Recycled;
 use super::residual::TrueResidual;
 use super::scalars::real;
 use super::validation::check;
@@ -196,6 +197,11 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
     /// A.
     pub(super) fn operator(&self) -> &'p dyn LinearOperator<T> {
         self.a
+    }
+
+    /// The directions of other solves, if the caller keeps them.
+    pub(super) fn recycled(&self) -> Option<&'o Recycled<T>> {
+        self.options.recycled
     }
 
     /// What the first iteration begins with beside x and its residual, if a checkpoint has it.

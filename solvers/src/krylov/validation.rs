@@ -2,6 +2,7 @@
 //! computed, with a message that names the method.
 
 use super::Method;
+use super::recycled::Recycled;
 use crate::operator::{LinearOperator, check_square};
 use crate::solution::Options;
 use sparsefuse_dense::Vector;
@@ -20,10 +21,18 @@ pub(super) fn check<T: Field>(
         check_square(op, a)?;
     }
     check_system(op, a, b, (options, method.damping()))?;
-    if let Method::Gmres { restart: 0, .. } | Method::Fgmres { restart: 0 } = method {
+    if let Method::Gmres { restart: 0, .. }
+    | Method::Fgmres { restart: 0 }
+    | Method::Lgmres { restart: 0, .. }
+    | Method::Gcrotmk { restart: 0, .. } = method
+    {
         return Err(Error::argument(op, "restart to be 1 or more", "0"));
     }
     check_damping(op, method.damping(), options)?;
+    if options.recycled.is_some() && !method.recycles() {
+        let expected = "no recycled directions, which only lgmres and gcrotmk take";
+        return Err(Error::argument(op, expected, "some"));
+    }
     if !method.has_checkpoints() {
         check_no_checkpoint(op, options)?;
     }
@@ -45,6 +54,9 @@ fn check_system<T: Field>(
     if let Some(preconditioner) = options.preconditioner {
         let (rows, columns) = preconditioner.shape();
         Error::check_shape(op, &[n_cols, n_cols], &[rows, columns])?;
+    }
+    if let Some(len) = options.recycled.and_then(Recycled::vector_len) {
+        Error::check_shape(op, &[n_cols], &[len])?;
     }
     let numbers = [
         ("rtol", options.rtol),

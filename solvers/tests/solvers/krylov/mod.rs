@@ -3,5 +3,6 @@
 
 mod claims;
 mod ends;
+mod recycled;
 mod refuses;
 mod scale;

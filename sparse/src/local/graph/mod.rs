@@ -8,6 +8,7 @@ pub(crate) mod cuthill_mckee;
 pub(crate) mod depth_first;
 pub(crate) mod dijkstra;
 pub(crate) mod flow;
+pub(crate) mod k_shortest;
 pub(crate) mod matching;
 pub(crate) mod spanning_tree;
 
