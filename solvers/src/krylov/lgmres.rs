@@ -50,8 +50,9 @@ pub fn lgmres<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solu
 ///
 /// # Errors
 ///
-/// If the shapes do not fit, an operator fails, or a checkpoint is asked for; not converging is no
-/// error but a [`StopReason`](crate::StopReason).
+/// If shapes or runtimes do not fit, an option is out of range, an entry of the matrix is infinite
+/// or not a number, an operator fails, or a checkpoint is asked for; not converging is no error but
+/// a [`StopReason`](crate::StopReason).
 pub fn lgmres_with<T: Field>(
     a: &dyn LinearOperator<T>,
     b: &Vector<T>,

@@ -47,7 +47,8 @@ pub fn qmr<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Solutio
 ///
 /// # Errors
 ///
-/// If the shapes do not fit, an operator fails or has no adjoint, or a checkpoint is asked for; not
+/// If shapes or runtimes do not fit, an option is out of range, an entry of the matrix is infinite
+/// or not a number, an operator fails or has no adjoint, or a checkpoint is asked for; not
 /// converging is no error but a [`StopReason`](crate::StopReason).
 pub fn qmr_with<T: Field>(
     a: &dyn LinearOperator<T>,
