@@ -40,7 +40,7 @@ impl<T: Field + Add<Output = T>> Csr<T> {
             if runtime.ranks() == 1 {
                 let (header, whole) = matrix_market::read_whole(runtime, path)?;
                 return Ok(match whole {
-                    Whole::Matrix(matrix) => of_matrix(runtime, (header, matrix)),
+                    Whole::Matrix(matrix) => of_matrix(runtime, (header, *matrix)),
                     Whole::Content(content) => assemble(content),
                 });
             }

@@ -3,8 +3,8 @@
 //!
 //! Many programs write row by row, columns ascending. What a matrix keeps of such entries is their
 //! columns, their values and where rows begin, so each is copied once, from the chunk that it was
-//! parsed into to where it stays: 12 bytes of an entry that is a `f64`. The first entry out of order
-//! ends that; the rows of those before it follow from where rows begin.
+//! parsed into to where it stays: 12 bytes of an entry that is a `f64`. The first entry out of
+//! order ends that; the rows of those before it follow from where rows begin.
 
 use super::entries::Entries;
 use super::header::Header;
@@ -24,7 +24,7 @@ pub(super) struct Gathered<T> {
 #[derive(Debug)]
 pub(super) enum Found<T> {
     /// The matrix, of one entry a line.
-    Matrix(InOrder<T>),
+    Matrix(Box<InOrder<T>>),
     /// Entries in the order of the file.
     Entries(Entries<T>),
 }
@@ -74,7 +74,7 @@ impl<T: Field> Gathered<T> {
 
     pub(super) fn into_found(self) -> Found<T> {
         match self.in_order {
-            Some(in_order) => Found::Matrix(in_order.ended()),
+            Some(in_order) => Found::Matrix(Box::new(in_order.ended())),
             None => Found::Entries(self.entries),
         }
     }

@@ -150,7 +150,7 @@ fn read_blocks<T: Field>(mut blocks: Blocks<'_>) -> Result<(Header, Content<T>),
 /// What a file has for a matrix by rows.
 pub(crate) enum Whole<T> {
     /// The matrix.
-    Matrix(InOrder<T>),
+    Matrix(Box<InOrder<T>>),
     /// What it is to be made of.
     Content(Content<T>),
 }

@@ -35,7 +35,7 @@ fn compare<T: Field>(
         }
         (Ok((header, Whole::Matrix(matrix))), Ok((expected_header, Content::Sparse(triplets)))) => {
             assert_eq!(&header, expected_header);
-            let InOrder { pos, crd, vals, .. } = &matrix;
+            let InOrder { pos, crd, vals, .. } = &*matrix;
             assert_eq!(pos.len(), header.n_rows + 1);
             assert_eq!((pos[0], pos[header.n_rows]), (0, crd.len() as u64));
             let row_of = |k: usize| pos.partition_point(|&begin| begin <= k as u64) - 1;
@@ -100,14 +100,14 @@ fn the_first_entry_out_of_order_ends_that() {
     for k in (0..lines.len() - 1).step_by(11).chain([lines.len() - 2]) {
         let mut mixed = lines.clone();
         mixed.swap(k, k + 1);
-        let text = text((60, 25), &mixed);
-        let read = read::<f64>(&text);
-        assert_eq!(check(text.as_bytes(), &read), 0, "{k}");
+        let file = text((60, 25), &mixed);
+        let expected = read(&file);
+        assert_eq!(check::<f64>(file.as_bytes(), &expected), 0, "{k}");
         // Twice the same place is no order either.
         mixed[k + 1] = mixed[k];
-        let text = self::text((60, 25), &mixed);
-        let read = read::<f64>(&text);
-        assert_eq!(check(text.as_bytes(), &read), 0, "{k}");
+        let file = text((60, 25), &mixed);
+        let expected = read(&file);
+        assert_eq!(check::<f64>(file.as_bytes(), &expected), 0, "{k}");
     }
 }
 
