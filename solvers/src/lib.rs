@@ -16,6 +16,7 @@ mod matrix_free;
 mod nullspace;
 mod operator;
 mod powers;
+mod recycled;
 mod solution;
 mod turns;
 mod with_nullspace;
@@ -37,9 +38,9 @@ pub use exponential::{expm_multiply, expm_multiply_at};
 #[cfg(all(shared_instances, debug_assertions))]
 pub use instances::instances;
 pub use krylov::{
-    KrylovSolver, Method, Recycled, bicg, bicg_with, bicgstab, bicgstab_with, cg, cg_with, cgs,
-    cgs_with, fgmres, fgmres_with, gcrotmk, gcrotmk_with, gmres, gmres_with, lgmres, lgmres_with,
-    lsmr, lsmr_with, lsqr, lsqr_with, minres, minres_with, pipelined_cg, pipelined_cg_with, qmr,
+    KrylovSolver, Method, bicg, bicg_with, bicgstab, bicgstab_with, cg, cg_with, cgs, cgs_with,
+    fgmres, fgmres_with, gcrotmk, gcrotmk_with, gmres, gmres_with, lgmres, lgmres_with, lsmr,
+    lsmr_with, lsqr, lsqr_with, minres, minres_with, pipelined_cg, pipelined_cg_with, qmr,
     qmr_with, richardson, richardson_with, single_reduction_cg, single_reduction_cg_with, tfqmr,
     tfqmr_with,
 };
@@ -49,6 +50,7 @@ pub use norm_estimate::norm1_estimate;
 pub use nullspace::Nullspace;
 pub use operator::LinearOperator;
 pub use preconditioners::{Jacobi, Preconditioner};
+pub use recycled::Recycled;
 pub use solution::{Breakdown, Input, Monitor, Options, Side, Solution, StopReason};
 pub use sparsefuse_runtime::Error;
 pub use with_nullspace::WithNullspace;

@@ -1,8 +1,8 @@
 //! What a solver is asked for and what it gives back.
 
 use crate::checkpoint::Checkpoint;
-use crate::krylov::Recycled;
 use crate::operator::LinearOperator;
+use crate::recycled::Recycled;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::{Error, ErrorKind};

@@ -1,5 +1,5 @@
-//! Several shortest paths: what SciPy's `yen` finds, random graphs against all their paths, and what
-//! is refused.
+//! Several shortest paths: what SciPy's `yen` finds, random graphs against all their paths, and
+//! what is refused.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

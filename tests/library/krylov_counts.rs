@@ -3,8 +3,8 @@
 //!
 //! Counted with SciPy 1.17.1 and NumPy 2.4.6, x0 = 0, b = A @ ones, `rtol=1e-8, atol=0`:
 //!
-//! - cg, bicg, qmr, cgs, bicgstab, tfqmr: the calls of `callback`. SciPy's tfqmr counts half steps, of
-//!   which one iteration here has two.
+//! - cg, bicg, qmr, cgs, bicgstab, tfqmr: the calls of `callback`. SciPy's tfqmr counts half steps,
+//!   of which one iteration here has two.
 //! - gmres: the calls of `callback` with `callback_type='pr_norm'`; preconditioned from the left.
 //! - minres: the first call of `callback` with an x for which `norm(b - A @ x) <= 1e-8 * norm(b)`,
 //!   since its own rule is another one.

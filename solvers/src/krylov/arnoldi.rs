@@ -404,7 +404,6 @@ fn sum_of_multiples<T: Field>(vectors: &[Vector<T>], coefficients: &[Complex<f64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::krylov::recycled::{keep, project};
     use crate::krylov::scalars::{read, size};
     use crate::turns::alone;
     use sparsefuse_sparse::{Csr, gallery};
@@ -443,52 +442,6 @@ mod tests {
             2 * again < space.len(),
             "{name}: {again} orthogonalised again"
         );
-    }
-
-    /// A Z y = C B y + Q H y, whatever the candidate behind the last vector is.
-    #[test]
-    fn images_are_those_of_the_combinations() {
-        let a = gallery::random::<Complex<f64>>(300, 6, 3).unwrap();
-        let vector = |seed: f64| {
-            let element = |[i]: [usize; 1]| Complex::new((i as f64 * seed).sin(), seed);
-            Vector::<Complex<f64>>::from_fn([300], element)
-        };
-        for count in [0, 1, 3] {
-            for is_made in [false, true] {
-                let mut pairs = Vec::new();
-                for seed in 0..count {
-                    let u = vector(0.3 + seed as f64);
-                    let c = a.matvec(&u);
-                    alone(keep(&mut pairs, (u, c), 3)).unwrap();
-                }
-                let (mut x, mut r) = (vector(0.1), vector(2.7));
-                let norm = alone(project(&pairs, &mut x, &mut r)).unwrap();
-                let others = pairs.iter().map(|pair| pair.c.clone()).collect();
-                let zeros = Zeros::like(&r, 12);
-                let mut space = Arnoldi::beside(others, (r, norm), &zeros);
-                let mut directions = Vec::new();
-                while space.len() < 6 {
-                    let z = space.candidate();
-                    let w = a.matvec(&z);
-                    alone(space.step(w)).unwrap();
-                    directions.push(z);
-                }
-                if is_made {
-                    let _ = space.candidate();
-                }
-                let cs: Vec<_> = pairs.iter().map(|pair| pair.c.clone()).collect();
-                let mut expected = a.matvec(&space.combination_of(&directions));
-                for (c, &factor) in cs.iter().zip(&space.image_beside()) {
-                    expected -= c * factor;
-                }
-                let image = space.image();
-                let difference = (&image - &expected).norm2().get().unwrap();
-                assert!(difference < 1e-13 * norm, "{count}: {difference}");
-                for c in &cs {
-                    assert!(size(c.dot(&image).get().unwrap()) < 1e-13 * norm);
-                }
-            }
-        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::Method;
 use super::arnoldi::{Arnoldi, Zeros};
 use super::gmres::{Begin, Cycle, next_cycle};
 use super::iterations::Iterations;
-use super::recycled::{Solve, keep, project, without};
+use super::recycling::{Solve, keep, project, without};
 use super::stopping::{Judgement, Stopping};
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Solution};
@@ -40,14 +40,14 @@ pub fn gcrotmk<T: Field>(a: &dyn LinearOperator<T>, b: &Vector<T>) -> Result<Sol
 ///
 /// de Sturler (1999), in the simplified and flexible form of Hicken and Zingg (2010),
 /// preconditioned from the right. Each cycle is one of flexible GMRES on what is orthogonal to the
-/// images C of the directions U that earlier cycles have left, `A U = C`, so that it repeats nothing
-/// of them. It leaves one direction more, and the oldest is dropped. The first cycles, which have
-/// few directions yet, are as much longer. With [`Options::recycled`] it keeps the directions and the
-/// correction of the whole solve: an iteration before the first cycle finds the best x along them
-/// without a product.
+/// images C of the directions U that earlier cycles have left, `A U = C`, so that it repeats
+/// nothing of them. It leaves one direction more, and the oldest is dropped. The first cycles,
+/// which have few directions yet, are as much longer. With [`Options::recycled`] it keeps the
+/// directions and the correction of the whole solve: an iteration before the first cycle finds the
+/// best x along them without a product.
 ///
-/// One product and one reduction an iteration, of inner products with up to m + k vectors, and three
-/// reductions more a cycle; holds 2 (m + k) vectors, x and two more.
+/// One product and one reduction an iteration, of inner products with up to m + k vectors, and
+/// three reductions more a cycle; holds 2 (m + k) vectors, x and two more.
 ///
 /// # Errors
 ///

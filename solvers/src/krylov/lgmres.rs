@@ -4,7 +4,7 @@ use super::Method;
 use super::arnoldi::{Arnoldi, Zeros};
 use super::gmres::{Begin, Cycle, next_cycle};
 use super::iterations::Iterations;
-use super::recycled::{Solve, keep, project};
+use super::recycling::{Solve, keep, project};
 use super::stopping::{Judgement, Stopping};
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Solution};

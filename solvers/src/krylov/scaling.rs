@@ -21,12 +21,12 @@
 //! application to a random vector.
 
 use super::Method;
-use super::recycled::Recycled;
 use super::scalars::length;
 use super::stopping::tolerance;
 use crate::nullspace::Nullspace;
 use crate::operator::{LinearOperator, check_runtime, check_same_runtime};
 use crate::powers::{exponent, times_power, times_power_of};
+use crate::recycled::Recycled;
 use crate::solution::{Input, Monitor, Options, Rhs, Solution, StopReason};
 use crate::turns::{norm_of, root, value};
 use sparsefuse_dense::Vector;

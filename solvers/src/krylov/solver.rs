@@ -11,11 +11,11 @@ use std::fmt;
 
 /// A method with its operator and options, for many right-hand sides.
 ///
-/// It holds no vectors between solves, but for [`Options::recycled`], and needs none: the memory that a solve gives back stays in
-/// the runtime's pool, where the next one finds it, and the runtime remembers what it made of each
-/// step of the method. So from the second solve on, right-hand sides of the same length cost no
-/// analysis and no memory of the system, but for what the solutions keep and the first appearance
-/// of a step.
+/// It holds no vectors between solves, but for [`Options::recycled`], and needs none: the memory
+/// that a solve gives back stays in the runtime's pool, where the next one finds it, and the
+/// runtime remembers what it made of each step of the method. So from the second solve on,
+/// right-hand sides of the same length cost no analysis and no memory of the system, but for what
+/// the solutions keep and the first appearance of a step.
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
@@ -106,8 +106,8 @@ impl<'a, T: Field> KrylovSolver<'a, T> {
     /// row on, unless they are those of a stencil: CG took 0.7 to 0.8 times as long on 13 entries a
     /// row, half as long on 41. It also pays for a few thousand rows, where most of an iteration is
     /// its tasks. Else the vectors of one solve find more room in the caches, and they are solved
-    /// one after the other; so they are with a monitor or checkpoints, and with directions that each
-    /// solve takes from the one before ([`Options::recycled`]).
+    /// one after the other; so they are with a monitor or checkpoints, and with directions that
+    /// each solve takes from the one before ([`Options::recycled`]).
     ///
     /// ```
     /// use sparsefuse_dense::Vector;

@@ -17,12 +17,12 @@
 
 use super::Method;
 use super::iterations::{End, Iterations, Steps, expect_positive, until_stopped};
-use super::recycled::Recycled;
 use super::residual::TrueResidual;
 use super::scalars::real;
 use super::validation::check;
 use crate::checkpoint::{self, Header, State};
 use crate::operator::{LinearOperator, check_runtime};
+use crate::recycled::Recycled;
 use crate::solution::{Options, Rhs, Solution, StopReason};
 use crate::turns::{norm_of, value};
 use sparsefuse_dense::{Scalar, Vector};

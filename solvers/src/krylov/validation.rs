@@ -2,8 +2,8 @@
 //! computed, with a message that names the method.
 
 use super::Method;
-use super::recycled::Recycled;
 use crate::operator::{LinearOperator, check_square};
+use crate::recycled::Recycled;
 use crate::solution::Options;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;

@@ -1,6 +1,6 @@
 //! Several shortest paths from one node to another.
 
-use super::{Direction, both, check_lengths, check_node, check_square, with_lengths};
+use super::{Direction, all_rows, check_lengths, check_node, check_square, with_lengths};
 use crate::formats::csr::Csr;
 use crate::formats::eager::eager;
 use crate::local::graph::{dijkstra, k_shortest};
@@ -58,9 +58,8 @@ pub fn k_shortest_paths<T: Real>(
     check_node(OP, a, source)?;
     check_node(OP, a, sink)?;
     eager(OP, &[a], || {
-        let (rows, reversed) = both(a, Direction::Both)?;
-        let (rows, reversed) = (rows.as_rows(), reversed.expect("of both directions"));
-        let reversed = reversed.as_rows();
+        let (rows, reversed) = (all_rows(a)?, all_rows(&a.transpose()?)?);
+        let (rows, reversed) = (rows.as_rows(), reversed.as_rows());
         let expected = "lengths that are finite and not negative";
         let is_length = |x: f64| x.is_finite() && x >= 0.0;
         check_lengths(OP, rows, expected, |x| is_length(x.to_f64()))?;

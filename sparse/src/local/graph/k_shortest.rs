@@ -155,8 +155,8 @@ impl Search<'_> {
         path
     }
 
-    /// Finds distances and predecessors from the spur, at this distance, up to the sink, by paths of
-    /// up to this length.
+    /// Finds distances and predecessors from the spur, at this distance, up to the sink, by paths
+    /// of up to this length.
     fn reaches_sink(&mut self, (spur, distance): (u32, f64), excluded: &[u32], limit: f64) -> bool {
         let Self {
             graph: (graph, reversed),
