@@ -18,9 +18,9 @@
 //! matrices to try them on. Examples in this documentation name the crate that a type is from
 //! (`sparsefuse_dense::Array`); `use sparsefuse::prelude::*` has it too.
 //!
-//! Guides are in the folder `docs` of the project: `scipy.md` (the names of SciPy and NumPy, and what
-//! differs), `choosing.md` (methods and preconditioners, also from PETSc), `ode.md`, `clusters.md`,
-//! `gpu.md`, `own-tasks.md` (operations and formats of your own).
+//! Guides are in the folder `docs` of the project: `scipy.md` (the names of SciPy and NumPy, and
+//! what differs), `choosing.md` (methods and preconditioners, also from PETSc), `ode.md`,
+//! `clusters.md`, `gpu.md`, `own-tasks.md` (operations and formats of your own).
 //!
 //! # Features
 //!
@@ -28,8 +28,8 @@
 //!
 //! - `program`: the command line program. A library has no use for it.
 //! - `direct`: sparse direct solves, by faer: `splu`, `spcholesky`, `spsolve`, and what is made of
-//!   them (`eigsh_near`, `eigs_near`, mass matrices of `eigsh`, `expm` of sparse matrices, `Bdf` with
-//!   a Jacobian that is given or small). Without it these compile and return an error.
+//!   them (`eigsh_near`, `eigs_near`, mass matrices of `eigsh`, `expm` of sparse matrices, `Bdf`
+//!   with a Jacobian that is given or small). Without it these compile and return an error.
 //! - `linalg`: dense systems, factorisations and eigenvalues (`solve`, `svd`, `eigh`), by faer.
 //! - `fft`: Fourier and cosine transforms, by rustfft.
 //! - `interop`: conversions from and to `ndarray` and `sprs`.
