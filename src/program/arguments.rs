@@ -97,8 +97,8 @@ pub(super) struct SolveArguments {
     /// same bits as an uninterrupted solve
     #[arg(long, value_name = "FILE")]
     pub(super) resume: Option<PathBuf>,
-    /// The iterations after which gmres and fgmres restart [default: 30], the products of a cycle of
-    /// lgmres [default: 30] and gcrotmk [default: 20]
+    /// The iterations after which gmres and fgmres restart [default: 30], the products of a cycle
+    /// of lgmres [default: 30] and gcrotmk [default: 20]
     #[arg(long, value_name = "N", value_parser = restart, allow_negative_numbers = true)]
     pub(super) restart: Option<usize>,
     /// Print one JSON object instead of the report
