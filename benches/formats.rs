@@ -27,7 +27,7 @@ fn hashed(len: usize) -> Vec<f64> {
 
 /// 4 million rows, 11 diagonals.
 fn diagonals() -> Dia<f64> {
-    let offsets: Vec<i64> = (-5..=5).collect();
+    let offsets: Vec<isize> = (-5..=5).collect();
     let element = |row: usize, column: usize| uniform(11 * row + column) - 0.5;
     Dia::from_elements(4_000_000, 4_000_000, &offsets, element).unwrap()
 }

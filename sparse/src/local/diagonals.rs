@@ -25,7 +25,7 @@ pub(crate) struct Diagonals<'a> {
 impl<'a> Diagonals<'a> {
     /// The rows in which a diagonal has an element.
     pub(crate) fn rows_of(&self, offset: isize) -> Range<usize> {
-        let start = offset.min(0).unsigned_abs() as usize;
+        let start = offset.min(0).unsigned_abs();
         let columns = self.n_cols.saturating_sub(offset.max(0) as usize);
         start..self.n_rows.min(start.saturating_add(columns)).max(start)
     }
