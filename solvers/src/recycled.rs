@@ -1,6 +1,7 @@
 //! Directions that a caller keeps from one solve to the next, with their images: `A U = C` with
 //! orthonormal C.
 
+use crate::powers::times_power;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Runtime;
@@ -118,19 +119,22 @@ impl<T> Recycled<T> {
     {
         Some(self.kept.borrow().pairs.first()?.u.runtime().clone())
     }
-
-    /// Says by which power of two the matrix of the next solve is divided; directions of another
-    /// scale are dropped.
-    pub(crate) fn at_scale(&self, power: i32) {
-        let mut kept = self.kept.borrow_mut();
-        if kept.power != power {
-            kept.pairs.clear();
-            kept.power = power;
-        }
-    }
 }
 
 impl<T: Field> Recycled<T> {
+    /// Says by which power of two the matrix of the next solve is divided: the directions are
+    /// multiplied, so that they have the same images by it.
+    pub(crate) fn at_scale(&self, power: i32) {
+        let mut kept = self.kept.borrow_mut();
+        let change = power - kept.power;
+        if change != 0 {
+            for pair in &mut kept.pairs {
+                pair.u = times_power(&pair.u, change);
+            }
+            kept.power = power;
+        }
+    }
+
     /// The directions, and whether their images are those of another matrix.
     pub(crate) fn pairs(&self) -> (Vec<Pair<T>>, bool) {
         let kept = self.kept.borrow();

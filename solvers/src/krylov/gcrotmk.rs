@@ -108,7 +108,7 @@ pub(super) async fn iterate<T: Field>(
         let before = x.clone();
         *x += &u;
         let residual = r - &c;
-        keep(&mut pairs, (u, c), most).await?;
+        keep(&mut pairs, (u, c), (most, 0.0)).await?;
         recycled.put(&pairs);
         if !matches!(judgement, Judgement::Iterate) {
             recycled.end((x, &residual), most).await?;

@@ -115,7 +115,7 @@ pub(super) async fn iterate<T: Field>(
             is_singular: space.is_singular() && space.len() <= restart,
             residual: Some(residual),
         };
-        keep(&mut pairs, (u, c), most).await?;
+        keep(&mut pairs, (u, c), (most, 0.0)).await?;
         begin = next_cycle(stopping, cycle, (x, before), (norms, false)).await?;
     }
 }

@@ -62,7 +62,9 @@ impl<'o, T: Field> Solve<'o, T> {
             return Ok(());
         };
         let mut pairs = self.pairs.clone();
-        keep(&mut pairs, (x - start_x, start_r - r), most).await?;
+        // This is a sum of the directions, but for rounding, unless some have been dropped.
+        let rounding = T::Real::EPSILON.to_f64();
+        keep(&mut pairs, (x - start_x, start_r - r), (most, rounding)).await?;
         recycled.put(&pairs);
         Ok(())
     }
@@ -82,20 +84,21 @@ async fn newest<T: Field>(
     let mut anew = Vec::with_capacity(pairs.len());
     for Pair { u, .. } in pairs {
         let c = a.apply(&u)?;
-        keep(&mut anew, (u, c), most).await?;
+        keep(&mut anew, (u, c), (most, 0.0)).await?;
     }
     recycled.put(&anew);
     Ok(anew)
 }
 
 /// Keeps a direction and its image, which is made orthogonal to those of the others, in place of
-/// the oldest where there are `most`; drops one whose image depends on theirs.
+/// the oldest where there are `most`; drops one whose image depends on theirs: of whose squares no
+/// more than the part `least` is left.
 ///
 /// Classical Gram-Schmidt, twice where much of the image lies along the others; one reduction each.
 pub(super) async fn keep<T: Field>(
     pairs: &mut Vec<Pair<T>>,
     (mut u, mut c): (Vector<T>, Vector<T>),
-    most: usize,
+    (most, least): (usize, f64),
 ) -> Result<(), Error> {
     if most == 0 {
         return Ok(());
@@ -103,13 +106,16 @@ pub(super) async fn keep<T: Field>(
     let dropped = (pairs.len() + 1).saturating_sub(most);
     let others = &pairs[dropped..];
     let epsilon = T::Real::EPSILON.to_f64();
-    let mut least = 0.0;
-    for _ in 0..2 {
+    let mut bound = 0.0;
+    for pass in 0..2 {
         let (along, squares) = along(others, &c).await?;
         u = without(&u, others.iter().map(|pair| &pair.u), &along);
         c = without(&c, others.iter().map(|pair| &pair.c), &along);
         let rest = squares - sum_of_squares(&along);
-        if rest.is_finite() && rest > least && rest >= 0.5 * squares {
+        if pass == 0 {
+            bound = least * squares;
+        }
+        if rest.is_finite() && rest > bound && rest >= 0.5 * squares {
             let factor = T::from_f64(1.0 / rest.sqrt());
             let (u, c) = (u * factor, c * factor);
             pairs.drain(..dropped);
@@ -117,7 +123,7 @@ pub(super) async fn keep<T: Field>(
             break;
         }
         // Below this, what is left is rounding.
-        least = (1e2 * epsilon).powi(2) * squares;
+        bound = bound.max((1e2 * epsilon).powi(2) * squares);
     }
     Ok(())
 }
@@ -188,7 +194,7 @@ mod tests {
                 for seed in 0..count {
                     let u = vector(0.3 + seed as f64);
                     let c = a.matvec(&u);
-                    alone(keep(&mut pairs, (u, c), 3)).unwrap();
+                    alone(keep(&mut pairs, (u, c), (3, 0.0))).unwrap();
                 }
                 let (mut x, mut r) = (vector(0.1), vector(2.7));
                 let norm = alone(project(&pairs, &mut x, &mut r)).unwrap();

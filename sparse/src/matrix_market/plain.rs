@@ -1,5 +1,5 @@
-//! Plain lines, which are nearly all lines of nearly all files: numbers with blanks between them,
-//! from the first byte of the line to its end.
+//! Plain lines, which are nearly all lines of nearly all files: numbers with blanks between them
+//! and around them.
 //!
 //! What is plain and right is read here in a loop that keeps its place in a register; everything
 //! else, and every error, is left to the cursor, which begins the line anew. So a line means the
@@ -55,10 +55,10 @@ fn lines<T: Field>(
     let symmetry = header.symmetry;
     loop {
         let line = || {
-            let (row, end) = index(text, at)?;
+            let (row, end) = index(text, behind_blanks(text, at))?;
             let (col, end) = index(text, behind_blank(text, end)?)?;
             let (val, end) = value(end)?;
-            let next = next_line(text, end)?;
+            let next = next_line(text, behind_blanks(text, end))?;
             // The first is number 1, and 0 - 1 is large.
             let (row, col) = (row.wrapping_sub(1), col.wrapping_sub(1));
             (row < n_rows && col < n_cols).then_some((row as u32, col as u32, val, next))
@@ -81,15 +81,20 @@ fn lines<T: Field>(
     }
 }
 
-/// Behind the blanks that begin at byte `at`.
+/// Behind the blanks that begin at byte `at`, if there are any.
 #[inline(always)]
 fn behind_blank(text: &[u8], at: usize) -> Option<usize> {
-    let is_blank = |at| text.get(at) == Some(&b' ');
-    let mut end = is_blank(at).then_some(at + 1)?;
-    while is_blank(end) {
-        end += 1;
+    let end = behind_blanks(text, at);
+    (end > at).then_some(end)
+}
+
+/// Behind the blanks that byte `at` may begin.
+#[inline(always)]
+fn behind_blanks(text: &[u8], mut at: usize) -> usize {
+    while text.get(at) == Some(&b' ') {
+        at += 1;
     }
-    Some(end)
+    at
 }
 
 /// The line behind the one that ends at byte `end`.

@@ -55,7 +55,7 @@ impl<T: Numeric> SortedRows<T> {
             return Ok(Self::InOrder);
         }
         let spans = nearby::spans(threads, triplets, &own);
-        let larger = nearby::find_larger(triplets.len(), &own, &spans);
+        let larger = nearby::find_larger(threads, triplets.len(), &own, &spans);
         let placed = larger.and_then(|nearby| Placed::find(threads, triplets, nearby, pos));
         if let Some(placed) = placed {
             return Ok(Self::Placed(placed));

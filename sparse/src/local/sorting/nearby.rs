@@ -33,8 +33,9 @@ pub(super) fn find(
 }
 
 /// As [`find`], with the smallest blocks with which that is cheap, which may be larger than the
-/// cache of a core.
+/// cache of a core; as many as there are threads, at least.
 pub(super) fn find_larger(
+    threads: &Threads,
     n_entries: usize,
     own: &Range<usize>,
     spans: &[Range<usize>],
@@ -44,10 +45,10 @@ pub(super) fn find_larger(
     loop {
         let blocks = Blocks::about(own.len(), n_blocks);
         let found = find(n_entries, (own.clone(), blocks), spans);
-        if found.is_some() || n_blocks <= 1 {
+        if found.is_some() || n_blocks <= threads.count() {
             return found;
         }
-        n_blocks /= 2;
+        n_blocks = (n_blocks / 2).max(threads.count());
     }
 }
 
