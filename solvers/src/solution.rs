@@ -35,8 +35,8 @@ pub struct Options<'a, T> {
     /// See `rtol`; 0 by default.
     pub atol: f64,
     /// The solver has diverged when the residual is more than this many times as large as b, or as
-    /// the initial residual where that is larger; 1e5 by default, infinite for no limit. For `cgs`,
-    /// whose residuals are made by squares of polynomials, it is the square of this. `lsqr` and
+    /// the initial residual where that is larger; 1e5 by default, infinite for no limit. For `bicg`
+    /// and `cgs`, whose residuals rise far before they fall, it is the square of this. `lsqr` and
     /// `lsmr`, whose residuals do not grow, do not look at it.
     pub dtol: f64,
     /// The most iterations; `None` for ten times the number of unknowns, the columns of A, at most

@@ -66,7 +66,7 @@ pub(super) struct SolveArguments {
     #[arg(long, default_value = "0", value_parser = tolerance, allow_hyphen_values = true)]
     pub(super) atol: f64,
     /// Diverged when |b - A x| > DTOL |b|, or DTOL times the initial residual where that is larger;
-    /// of cgs with the square of DTOL
+    /// of bicg and cgs with the square of DTOL
     #[arg(long, default_value = "1e5", value_parser = tolerance, allow_hyphen_values = true)]
     pub(super) dtol: f64,
     /// The limit of iterations [default: ten times the columns, at most 10000]

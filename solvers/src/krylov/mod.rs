@@ -300,9 +300,10 @@ impl Method {
         }
     }
 
-    /// Whether its residual is made by the square of a polynomial, whose peaks are squared too.
-    const fn squares_its_polynomial(self) -> bool {
-        matches!(self, Self::Cgs)
+    /// Whether its residuals rise far before they fall: nothing bounds those of `Bicg`, and `Cgs`
+    /// squares the polynomial that makes them.
+    const fn has_peaks(self) -> bool {
+        matches!(self, Self::Bicg | Self::Cgs)
     }
 
     /// Whether it applies the adjoints of the operator and of the preconditioner too.

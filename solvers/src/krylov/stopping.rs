@@ -150,7 +150,7 @@ impl<'p, 'o, T: Field> Stopping<'p, 'o, T> {
             },
         };
         let mut limit = options.dtol * rhs_norm.max(state.history[0]);
-        if method.squares_its_polynomial() {
+        if method.has_peaks() {
             limit *= options.dtol.max(1.0);
         }
         let stopping = Self {

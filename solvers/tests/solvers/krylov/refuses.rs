@@ -4,7 +4,7 @@ use sparsefuse_dense::Vector;
 use sparsefuse_runtime::{Config, Runtime, run_ranks};
 use sparsefuse_solvers::preconditioners::BlockJacobi;
 use sparsefuse_solvers::{Input, Jacobi, MatrixFree, Method, Options, StopReason};
-use sparsefuse_sparse::{Csr, LocalRows, gallery};
+use sparsefuse_sparse::{Csr, Dia, LocalRows, gallery};
 
 /// Second differences with a wind: not symmetric.
 fn convection(n: usize, wind: f64) -> Csr<f64> {
@@ -175,6 +175,31 @@ fn a_residual_that_grows_diverges() {
         ..Options::default()
     };
     assert!(Method::Cg.solve(&a, &b, options).unwrap().converged());
+}
+
+/// With a wind over the grid the residuals of biconjugate gradients rise a million times before
+/// they fall; those of a method that smooths them do not.
+#[test]
+fn a_residual_that_has_peaks_converges() {
+    let n = 100;
+    let (along, across) = (20.0 / 101.0, 10.0 / 101.0);
+    let line = |wind: f64| {
+        let diagonals = [(-1, [-1.0 - wind]), (0, [2.0]), (1, [-1.0 + wind])];
+        Dia::from_diagonals(n, n, &diagonals)
+            .unwrap()
+            .to_csr()
+            .unwrap()
+    };
+    let one = Csr::identity(n).unwrap();
+    let a = one.kron(&line(along)).unwrap() + line(across).kron(&one).unwrap();
+    let b = &a * Vector::ones([n * n]);
+    let peak = |method: Method| {
+        let found = method.solve(&a, &b, Options::default()).unwrap();
+        assert!(found.converged(), "{method}: {found}");
+        found.history.iter().copied().fold(0.0, f64::max) / found.rhs_norm
+    };
+    assert!(peak(Method::Bicg) > 1e5);
+    assert!(peak(Method::Qmr) < 1e2);
 }
 
 /// In single precision nothing is claimed below half of its precision: the residual that says so
