@@ -3,7 +3,7 @@
 //!
 //! What is plain and right is read here in a loop that keeps its place in a register; everything
 //! else, and every error, is left to the cursor, which begins the line anew. So a line means the
-//! same, and is refused with the same words, whoever reads it.
+//! same, and is refused with the same words, in both.
 
 use super::entries::Entries;
 use super::expand::mirror;
