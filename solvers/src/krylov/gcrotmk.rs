@@ -8,7 +8,6 @@ use super::recycling::{Solve, keep, project, without};
 use super::stopping::{Judgement, Stopping};
 use crate::operator::LinearOperator;
 use crate::solution::{Options, Solution};
-use crate::turns::norm_of;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
@@ -66,21 +65,12 @@ pub(super) async fn iterate<T: Field>(
     (restart, most): (usize, usize),
     stopping: &mut Stopping<'_, '_, T>,
     x: &mut Vector<T>,
-    mut r: Vector<T>,
+    r: Vector<T>,
 ) -> Iterations<T> {
     let a = stopping.operator();
-    let mut recycled = Solve::of(stopping, (x, &r), most).await?;
-    let mut pairs = recycled.pairs().to_vec();
     let zeros = Zeros::like(&r, restart.saturating_add(most));
-    let norm = match pairs.is_empty() {
-        true => norm_of(&r).await?,
-        false => {
-            let norm = project(&pairs, x, &mut r).await?;
-            stopping.check(x, norm).await?;
-            norm
-        }
-    };
-    let mut begin = Begin::new(stopping, (r, norm), false).await?;
+    let (solve, mut begin) = Solve::begin(stopping, x, r, most).await?;
+    let mut pairs = solve.pairs.clone();
     loop {
         let Begin { r, norms } = begin;
         let is_first = pairs.is_empty();
@@ -109,9 +99,8 @@ pub(super) async fn iterate<T: Field>(
         *x += &u;
         let residual = r - &c;
         keep(&mut pairs, (u, c), (most, 0.0)).await?;
-        recycled.put(&pairs);
         if !matches!(judgement, Judgement::Iterate) {
-            recycled.end((x, &residual), most).await?;
+            solve.end(&pairs, (x, &residual), most).await?;
         }
         let cycle = Cycle {
             judgement,

@@ -2,10 +2,13 @@
 //! their images `A U = C`, where C is orthonormal.
 
 use super::arnoldi::{products, sum_of_squares};
+use super::gmres::Begin;
+use super::iterations::End;
 use super::scalars::element;
 use super::stopping::Stopping;
 use crate::operator::LinearOperator;
 use crate::recycled::{Pair, Recycled};
+use crate::turns::norm_of;
 use num_complex::Complex;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Field, Real};
@@ -15,53 +18,56 @@ use sparsefuse_runtime::Error;
 /// some.
 pub(super) struct Solve<'o, T> {
     recycled: Option<&'o Recycled<T>>,
-    pairs: Vec<Pair<T>>,
+    /// The directions of earlier solves.
+    pub(super) pairs: Vec<Pair<T>>,
     /// x and its residual at the beginning.
     start: Option<(Vector<T>, Vector<T>)>,
 }
 
 impl<'o, T: Field> Solve<'o, T> {
-    /// One that begins with this x and its residual, and `most` directions or fewer.
-    pub(super) async fn of(
-        stopping: &Stopping<'_, 'o, T>,
-        (x, r): (&Vector<T>, &Vector<T>),
+    /// One that begins with this x and its residual, and then with the best x along the newest
+    /// `most` directions, which is an iteration if there are any.
+    pub(super) async fn begin(
+        stopping: &mut Stopping<'_, 'o, T>,
+        x: &mut Vector<T>,
+        mut r: Vector<T>,
         most: usize,
-    ) -> Result<Self, Error> {
+    ) -> Result<(Self, Begin<T>), End<T>> {
         let recycled = stopping.recycled();
         let pairs = match recycled {
             Some(recycled) => newest(recycled, stopping.operator(), most).await?,
             None => Vec::new(),
         };
-        Ok(Self {
+        let start = recycled.map(|_| (x.clone(), r.clone()));
+        let norm = match pairs.is_empty() {
+            true => norm_of(&r).await?,
+            false => {
+                let norm = project(&pairs, x, &mut r).await?;
+                stopping.check(x, norm).await?;
+                norm
+            }
+        };
+        let begin = Begin::new(stopping, (r, norm), false).await?;
+        let solve = Self {
             recycled,
             pairs,
-            start: recycled.map(|_| (x.clone(), r.clone())),
-        })
+            start,
+        };
+        Ok((solve, begin))
     }
 
-    /// The directions.
-    pub(super) fn pairs(&self) -> &[Pair<T>] {
-        &self.pairs
-    }
-
-    /// Takes others in their place.
-    pub(super) fn put(&mut self, pairs: &[Pair<T>]) {
-        if self.recycled.is_some() {
-            self.pairs = pairs.to_vec();
-        }
-    }
-
-    /// Leaves the directions, and the correction of the whole solve, which has come to this x and
+    /// Leaves these directions, and the correction of the whole solve, which has come to this x and
     /// residual.
     pub(super) async fn end(
         &self,
+        pairs: &[Pair<T>],
         (x, r): (&Vector<T>, &Vector<T>),
         most: usize,
     ) -> Result<(), Error> {
         let (Some(recycled), Some((start_x, start_r))) = (self.recycled, &self.start) else {
             return Ok(());
         };
-        let mut pairs = self.pairs.clone();
+        let mut pairs = pairs.to_vec();
         // This is a sum of the directions, but for rounding, unless some have been dropped.
         let rounding = T::Real::EPSILON.to_f64();
         keep(&mut pairs, (x - start_x, start_r - r), (most, rounding)).await?;

@@ -4,8 +4,8 @@
 //! next lines. Read line by line, each line of the cache is fetched again for every element that
 //! it holds; where the elements lie a power of two apart, from memory. So some lines at a time are
 //! copied to a panel, in small squares, from which the steps of the loop, or its native form, read
-//! them side by side. The sum of a transposed matrix of 2048 by 2048 numbers and another one:
-//! 6.5 ms, line by line 39 ms.
+//! them side by side. The sum of a transposed matrix of 2048 by 2048 numbers and another one: 8 ms,
+//! line by line 32 ms.
 
 use super::bound::Array;
 use super::lines::{CACHE_LINE, LEAST, Lines, WIDEST, is_apart};
