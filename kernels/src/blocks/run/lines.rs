@@ -24,7 +24,7 @@ pub(crate) const CACHE_LINE: usize = 64;
 /// 4000 numbers, in a loop of its own by way of panels: 30 ms; with two 43, with one 48, line by
 /// line 116.
 pub(crate) const WIDEST: usize = 4;
-/// The shortest lines that are copied in squares, and the fewest of them beside each other.
+/// The shortest lines that are copied to panels, and the fewest of them beside each other.
 pub(crate) const LEAST: [usize; 2] = [32, 4];
 /// The shortest line for which this is worth while.
 const SHORTEST: usize = 4 * CHUNK;
