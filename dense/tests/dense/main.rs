@@ -20,6 +20,7 @@ mod inner_products;
 mod join;
 mod made;
 mod map;
+mod moving;
 mod numpy;
 mod order;
 mod overwritten;

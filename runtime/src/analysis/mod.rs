@@ -6,6 +6,7 @@
 //! ([`traces`]).
 
 pub(crate) mod length;
+pub(crate) mod moving;
 pub(crate) mod window;
 
 pub(crate) mod round;
@@ -98,6 +99,7 @@ pub(crate) fn analyse(
         around,
         passing: passing.sum(),
         elements: elements(window, &slots, cuts.ranks()),
+        places: Vec::new(),
         after: OnceLock::new(),
         alive: alive(window, &slots, cuts.ranks()),
         fused,
@@ -163,6 +165,7 @@ fn alive(window: &Window, slots: &[Slot], ranks: usize) -> Vec<usize> {
 /// See [`Schedule::steps`].
 fn steps(window: &Window) -> Vec<u64> {
     let mut words = Vec::new();
+    let mut seen: Vec<Option<usize>> = vec![None; window.stores.len()];
     let tasks = window.tasks.iter().enumerate().map(|(number, task)| {
         words.clear();
         words.push(window.body(task).id());
@@ -173,7 +176,13 @@ fn steps(window: &Window) -> Vec<u64> {
             words.push(shape.rank() as u64);
             words.extend(shape.dims().iter().map(|&dim| dim as u64));
             if let Some(view) = &arg.view {
-                view.push_words(&mut words);
+                view.push_words_from(view.offset(), &mut words);
+                // How far it lies from the view before it, which may be one of an earlier window:
+                // a program that goes on from row to row repeats itself.
+                let before = window.places.of(arg.slot).map_or(0, |place| place.before);
+                let last = seen[arg.slot as usize].get_or_insert(before);
+                words.push(view.first().wrapping_sub(*last) as u64);
+                *last = view.first();
             }
         }
         hash(&words)

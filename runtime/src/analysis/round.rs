@@ -4,6 +4,7 @@
 //! rounds that are equal in all of that do the same to what the loop holds, and so will the next
 //! one: its window is copied, and its tasks need not be issued.
 
+use super::moving::Places;
 use super::regions::Regions;
 use super::window::{Arg, Task, Window};
 use crate::geometry::partition::Partition;
@@ -29,6 +30,7 @@ pub(crate) struct Round {
     regions: Regions,
     /// The key without its end, the stores that are held.
     key: Box<[u64]>,
+    places: Places,
     slots: Vec<Slot>,
     /// Where what the loop holds comes from at the end of the round.
     pub(crate) results: Vec<Origin>,
@@ -136,6 +138,7 @@ impl Round {
             params: window.params.clone(),
             regions: window.regions.clone(),
             key: window.key().into(),
+            places: window.places.clone(),
             firsts: before.iter().filter_map(first).collect(),
         })
     }
@@ -146,6 +149,7 @@ impl Round {
             |params: &[Value]| -> Vec<_> { params.iter().map(|param| param.bits()).collect() };
         let mut slots = self.slots.iter().zip(&other.slots);
         self.key == other.key
+            && self.places.are_same(&other.places)
             && bits(&self.params) == bits(&other.params)
             && self.results == other.results
             && self.firsts == other.firsts
@@ -220,6 +224,7 @@ impl Round {
         window.params.extend_from_slice(&self.params);
         window.regions.clone_from(&self.regions);
         window.key.extend_from_slice(&self.key);
+        window.places.clone_places(&self.places);
         window.goes_on_as_expected(0);
     }
 

@@ -6,6 +6,7 @@
 use super::compose::PieceSpec;
 use super::fuse::Group;
 use super::graph::{Graph, Uses};
+use super::moving::Offset;
 use super::regions::Regions;
 use super::solve::{Launch, Slot};
 use super::versions::Versions;
@@ -58,6 +59,8 @@ pub(crate) struct Schedule {
     pub(crate) passing: usize,
     /// Elements that a rank's tasks write, counted alike.
     pub(crate) elements: usize,
+    /// Where the slots lay of which the key does not tell it: see [`moving`](super::moving).
+    pub(crate) places: Vec<(u32, Offset)>,
 }
 
 impl Schedule {
@@ -100,6 +103,12 @@ impl Schedule {
     pub(crate) fn regions<'w>(&self, group: &Group, regions: &'w Regions) -> Cow<'w, str> {
         let tasks = self.tasks.get(group.tasks.clone()).unwrap_or_default();
         regions.of(tasks.iter().map(|task| task.number))
+    }
+
+    /// Whether it is right wherever these slots lie: kernels reach them by an offset to their first
+    /// element, and no other way.
+    pub(crate) fn is_movable(&self, mut slots: impl Iterator<Item = u32>) -> bool {
+        slots.all(|slot| self.fused.iter().all(|task| task.is_movable(slot)))
     }
 
     /// Lets kernels that are bound by arithmetic become native code.
@@ -186,6 +195,22 @@ pub(crate) struct FusedTask {
 }
 
 impl FusedTask {
+    /// See [`Schedule::is_movable`].
+    fn is_movable(&self, slot: u32) -> bool {
+        let mut bindings = self.bindings.iter();
+        let by_offset = bindings.all(|binding| match *binding {
+            Binding::Array { from, .. } | Binding::DenseRows { from, .. } => {
+                matches!(from, From::Slot(_)) || self.slot(from) != slot
+            }
+            Binding::Whole { from, .. } | Binding::Entries { from, .. } => self.slot(from) != slot,
+            Binding::Scalar { slot: of } | Binding::Gathered { slot: of, .. } => of != slot,
+            Binding::Reduction { .. } | Binding::Structure { .. } => true,
+        });
+        let is_used = || self.reads.contains(&slot) || self.writes.contains(&slot);
+        let has_version = self.versions.of.iter().any(|&(_, of)| of == slot);
+        by_offset && !(self.host.is_some() && is_used()) && !has_version
+    }
+
     /// The partial results of its reductions on this rank.
     pub(crate) fn n_partials(&self) -> usize {
         let tiles = self.reductions.iter().map(|reduction| reduction.n_tiles);

@@ -4,12 +4,14 @@
 //! window's schedule is remembered grows with every task, so issuing a task costs no allocation
 //! here. Stores are renamed by first use: the number of a store within the window is its *slot*.
 
+use super::moving::{Offset, Places, Sight, moved};
 use super::regions::Regions;
 use crate::error::{Error, ErrorKind};
 use crate::geometry::partition::Partition;
 use crate::geometry::partition::needs::NeedsId;
 use crate::geometry::view::View;
 use crate::memory::counted::Counted;
+use crate::shape::MAX_RANK;
 use crate::stores::store::Store;
 use crate::tasks::argument::Access;
 use crate::tasks::body::{Body, Seen};
@@ -46,6 +48,10 @@ pub(crate) struct Window {
     /// What [`Window::held`] gives.
     held: Vec<bool>,
     pub(super) key: Vec<u64>,
+    /// Where its views lie.
+    pub(super) places: Places,
+    /// By how many elements slots lie elsewhere than the schedule says.
+    moved: Vec<(u32, isize)>,
     /// The keys of windows that are expected, the likeliest one first; as long as this one begins
     /// like the first of them.
     expected: Vec<Arc<[u64]>>,
@@ -70,7 +76,8 @@ pub(crate) struct Arg {
 }
 
 impl Window {
-    pub(crate) fn new() -> Self {
+    /// An empty one; whether its views may move.
+    pub(crate) fn new(may_move: bool) -> Self {
         Self {
             serial: 1,
             tasks: Vec::new(),
@@ -85,8 +92,15 @@ impl Window {
             written: Vec::new(),
             held: Vec::new(),
             key: Vec::new(),
+            places: Places::new(may_move),
+            moved: Vec::new(),
             expected: Vec::new(),
         }
+    }
+
+    /// An empty one of the same runtime.
+    pub(crate) fn like(&self) -> Self {
+        Self::new(self.places.may_move())
     }
 
     /// Expects the next window to be one that was there before, by its key.
@@ -106,16 +120,37 @@ impl Window {
         args: impl Iterator<Item = Seen<'a>>,
         params: &[Value],
     ) -> Result<(), Error> {
+        self.push_task(body, args, params, false)
+    }
+
+    fn push_task<'a>(
+        &mut self,
+        body: &Arc<Body>,
+        args: impl Iterator<Item = Seen<'a>>,
+        params: &[Value],
+        is_host: bool,
+    ) -> Result<(), Error> {
         let (first_word, first_arg) = (self.key.len(), self.args.len());
         let first_slot = self.stores.len();
         self.key.push(body.id());
+        self.places.begin_task();
         for arg in args {
+            let n_slots = self.stores.len();
             let slot = self.slot(arg.store);
             match arg.view {
-                None => self.key.push(u64::from(slot)),
+                None => self.places.push_whole(slot, &mut self.key),
                 Some(view) => {
-                    self.key.push(u64::from(slot) | 1 << 32);
-                    view.push_words(&mut self.key);
+                    let sight = Sight {
+                        slot,
+                        view,
+                        shape: arg.store.shape_ref(),
+                        is_new: self.stores.len() > n_slots,
+                        is_host,
+                        // Relaxed: the window's lock orders all accesses.
+                        before: arg.store.last_view.load(Ordering::Relaxed),
+                    };
+                    self.places.push_view(&sight, &mut self.key);
+                    arg.store.last_view.store(view.first(), Ordering::Relaxed);
                 }
             }
             self.args.push(Arg {
@@ -129,6 +164,7 @@ impl Window {
             if let Err(error) = checked {
                 self.key.truncate(first_word);
                 self.args.truncate(first_arg);
+                self.places.take_back();
                 self.forget_slots(first_slot);
                 return Err(error);
             }
@@ -158,7 +194,7 @@ impl Window {
         args: impl Iterator<Item = Seen<'a>>,
         task: HostTask,
     ) -> Result<(), Error> {
-        self.push(body, args, &[])?;
+        self.push_task(body, args, &[], true)?;
         let first_word = self.key.len();
         self.key.push(task.launch.map_or(0, Partition::word));
         self.goes_on_as_expected(first_word);
@@ -217,6 +253,7 @@ impl Window {
         self.initial.truncate(first);
         self.around.truncate(first);
         self.written.truncate(first);
+        self.places.forget(first);
     }
 
     /// The number of a body in [`Window::bodies`], where it is put if it is new.
@@ -332,6 +369,43 @@ impl Window {
         &self.key
     }
 
+    /// The slots of which the key does not tell where they lie, and where that is.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (u32, Offset)> {
+        self.places.free()
+    }
+
+    /// Appends these places to the completed key, so that it tells them. Whether there are any.
+    pub(crate) fn push_places(&mut self) -> bool {
+        let n_words = self.key.len();
+        for (_, offset) in self.places.free() {
+            self.key.extend(offset.map(|offset| offset as u64));
+        }
+        self.key.len() > n_words
+    }
+
+    /// Takes them out of the key again.
+    pub(crate) fn pop_places(&mut self) {
+        let n_words = self.places.free().count() * MAX_RANK;
+        self.key.truncate(self.key.len() - n_words);
+    }
+
+    /// Notes how far the slots lie from the places for which a schedule was made.
+    pub(crate) fn move_from(&mut self, places: &[(u32, Offset)]) {
+        let shape = |slot: u32| self.stores[slot as usize].shape();
+        self.moved.extend(moved(self.places.free(), places, shape));
+    }
+
+    /// By how many elements a slot lies behind where the schedule says.
+    #[inline(always)]
+    pub(crate) fn moved_by(&self, slot: u32) -> isize {
+        if self.moved.is_empty() {
+            return 0;
+        }
+        let mut moved = self.moved.iter();
+        let known = moved.find(|(of, _)| *of == slot);
+        known.map_or(0, |&(_, by)| by)
+    }
+
     /// Whether the program held the store of each slot, and not only the window, when the key was
     /// completed.
     pub(crate) fn held(&self) -> &[bool] {
@@ -357,6 +431,8 @@ impl Window {
         self.written.clear();
         self.held.clear();
         self.key.clear();
+        self.places.clear();
+        self.moved.clear();
         self.regions.clear();
         // What functions have captured may panic when it is dropped.
         self.host.clear();

@@ -382,6 +382,7 @@ impl Running<'_, '_> {
             let slot = self.task.slot(from);
             let size = self.schedule.slots[slot as usize].dtype.size() as isize;
             let first = place(self.locate(from, inputs), access)?;
+            let offset = offset + self.window.moved_by(slot);
             Some(first.wrapping_offset(offset * size))
         };
         Some(match *binding {
@@ -451,9 +452,9 @@ impl Running<'_, '_> {
 
     /// Whether an instance has memory in front of its elements where a loop reads there.
     fn has_room(&self, from: From, offset: isize, inputs: &Inputs) -> bool {
-        let size = self.schedule.slots[self.task.slot(from) as usize]
-            .dtype
-            .size() as isize;
+        let slot = self.task.slot(from);
+        let size = self.schedule.slots[slot as usize].dtype.size() as isize;
+        let offset = offset + self.window.moved_by(slot);
         let mut extents = self.task.extents.iter();
         self.locate(from, inputs).begins_before(offset * size)
             || extents.any(|extent| extent.len == 0)

@@ -22,7 +22,7 @@ use sparsefuse_kernels::{DType, Workers};
 use std::cell::RefCell;
 use std::fmt;
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most pieces that are kept with a store.
@@ -48,6 +48,8 @@ pub struct Store {
     /// with this store; written and read under the window's lock only.
     pub(crate) under_way: AtomicU64,
     pub(crate) last_window: AtomicU64,
+    /// Where the last view of the store began that a task was issued with; as above.
+    pub(crate) last_view: AtomicUsize,
     /// Whether its task has succeeded on all ranks or failed on all.
     is_agreed: AtomicBool,
     /// Whether anything has been derived from the contents: see [`State`]. So a task that writes
@@ -138,6 +140,7 @@ impl Store {
             around: AtomicU64::new(0),
             under_way: AtomicU64::new(0),
             last_window: AtomicU64::new(0),
+            last_view: AtomicUsize::new(0),
             is_agreed: AtomicBool::new(false),
             is_derived_from: AtomicBool::new(false),
             state,

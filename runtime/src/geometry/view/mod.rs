@@ -400,8 +400,13 @@ impl View {
         }
     }
 
-    /// Appends what tells this view from others of the same store, for a window's key.
-    pub(crate) fn push_words(&self, key: &mut Vec<u64>) {
+    /// Appends what tells this view from others of the same store.
+    pub(crate) fn push_words(&self, words: &mut Vec<u64>) {
+        self.push_words_from(&[0; MAX_RANK], words);
+    }
+
+    /// The same, with where it begins as seen from another place.
+    pub(crate) fn push_words_from(&self, origin: &[usize; MAX_RANK], key: &mut Vec<u64>) {
         // The word with the rank stands first: who reads the words in order knows how many follow.
         let axes = self.axis[..self.shape.rank()].iter();
         let first = self.shape.rank() as u64 | u64::from(self.is_flat) << 3;
@@ -414,10 +419,32 @@ impl View {
             rest[1] = self.step[v] as u64;
             (rest, count) = (&mut rest[2..], count + 2);
         }
-        for (word, &offset) in rest.iter_mut().zip(&self.offset[..self.base_rank()]) {
-            (*word, count) = (offset as u64, count + 1);
+        let offsets = self.offset[..self.base_rank()].iter().zip(origin);
+        for (word, (offset, origin)) in rest.iter_mut().zip(offsets) {
+            (*word, count) = (offset.wrapping_sub(*origin) as u64, count + 1);
         }
         key.extend_from_slice(&words[..count]);
+    }
+
+    /// For each dimension of the base, where the view begins.
+    pub(crate) fn offset(&self) -> &[usize; MAX_RANK] {
+        &self.offset
+    }
+
+    /// Where the view begins among all elements of the base, row-major.
+    pub(crate) fn first(&self) -> usize {
+        if self.is_flat {
+            return self.offset[0];
+        }
+        let dims = self.base.dims().iter().zip(&self.offset);
+        dims.fold(0, |first: usize, (&dim, &at)| {
+            first.wrapping_mul(dim).wrapping_add(at)
+        })
+    }
+
+    /// Whether the view is one of a store with this shape, along the dimensions of the store.
+    pub(crate) fn is_part_of(&self, store: &Shape) -> bool {
+        !self.is_flat && self.base == *store
     }
 
     /// Where the view begins along each dimension of the base, if another one differs in nothing

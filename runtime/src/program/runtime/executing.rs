@@ -246,7 +246,7 @@ impl Runtime {
             let partition = partition.expect("what a window leaves behind is cut in some way");
             window.stores[slot as usize].plan(partition);
         }
-        let next = under_way.spare.pop().unwrap_or_else(Window::new);
+        let next = under_way.spare.pop().unwrap_or_else(|| window.like());
         ahead.hand_over(Job {
             window: window.give(next),
             schedule: Arc::clone(schedule),
@@ -307,7 +307,7 @@ impl Issuing {
     fn schedule(&mut self, config: &Config, rank: usize) -> Arc<Schedule> {
         self.asked += 1;
         self.counters.windows += 1;
-        let schedule = match self.traces.find(self.window.key()) {
+        let schedule = match self.remembered() {
             Some(schedule) => {
                 self.counters.trace_hits += 1;
                 schedule
@@ -318,6 +318,10 @@ impl Issuing {
                 if let Some(toolchain) = &config.native {
                     schedule = schedule.with_native(config.isa, toolchain);
                 }
+                if schedule.is_movable(self.window.places().map(|(slot, _)| slot)) {
+                    schedule.places = self.window.places().collect();
+                    self.window.pop_places();
+                }
                 self.traces.remember(self.window.key(), schedule)
             }
         };
@@ -325,6 +329,19 @@ impl Issuing {
         self.last_regions.clone_from(&self.window.regions);
         self.eager.clear();
         schedule
+    }
+
+    /// The schedule of a window with the same key, wherever its views lie if it is right there too,
+    /// else with views at the same places.
+    fn remembered(&mut self) -> Option<Arc<Schedule>> {
+        if let Some(schedule) = self.traces.find(self.window.key()) {
+            self.window.move_from(&schedule.places);
+            return Some(schedule);
+        }
+        match self.window.push_places() {
+            true => self.traces.find(self.window.key()),
+            false => None,
+        }
     }
 
     /// Runs the tasks of the window here.

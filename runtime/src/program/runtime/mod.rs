@@ -155,9 +155,11 @@ impl Runtime {
     ) -> Self {
         let (rank, ranks) = (comm.rank(), comm.size());
         let checks = config.check_ranks && ranks > 1 && machine.computes();
+        // Kernels on a device are given places that stay.
+        let may_move = ranks == 1 && device.is_none();
         let cuts = CutsTable::new(ranks, config.tile_len, config.cut_threshold);
         let issuing = Issuing {
-            window: Window::new(),
+            window: Window::new(may_move),
             length: Length::new(config.window, config.max_window),
             traces: Traces::default(),
             cuts: Arc::new(cuts),
