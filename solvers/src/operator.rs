@@ -130,7 +130,7 @@ impl<T: Field> LinearOperator<T> for Csr<T> {
     }
 
     fn apply_adjoint(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.kept_adjoint()?.try_matvec(x)
+        self.try_rmatvec_again(x)
     }
 
     fn bytes(&self) -> Option<usize> {

@@ -49,7 +49,7 @@ mod instances;
 #[doc(hidden)]
 pub use exchange::chain::Chain;
 #[doc(hidden)]
-pub use exchange::ghosts::Ghosts;
+pub use exchange::ghosts::{Ghosts, distinct};
 #[doc(hidden)]
 pub use exchange::layout::RowLayout;
 #[doc(hidden)]

@@ -1,7 +1,7 @@
 //! Scatters: values to elements of an array at indices that another array holds.
 //!
 //! A scatter is a host task. Its rows are those of the array that is changed, of which it makes a
-//! new one. Its items are the indices in their row-major order, and each element takes what its
+//! new one; on one rank it changes the array in place if that has no other handle. Its items are the indices in their row-major order, and each element takes what its
 //! items bring in that order, one after the other, as if the items were gone through on one thread:
 //! so the order of a sum does not depend on threads or ranks.
 //!
@@ -22,7 +22,11 @@ use crate::twins::twins;
 use crate::views::check_axes;
 use num_complex::Complex;
 use sparsefuse_kernels::{DType, Element, Numeric};
-use sparsefuse_runtime::{Access, Error, HostArgs, Runtime, Shape, StoreHandle, TaskArg, View};
+use sparsefuse_runtime::{
+    Access, Error, HostArgs, HostBody, HostTask, Privilege, Runtime, Shape, StoreHandle, TaskArg,
+    View,
+};
+use std::borrow::Cow;
 use std::sync::Arc;
 use task::{Plus, Replace, Rule, Scatter};
 
@@ -30,8 +34,9 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// Writes values to the elements at flat, row-major indices; of equal indices the last one
     /// counts. Negative indices count from the end. Values are an array that broadcasts to the
     /// shape of the indices, a scalar or a number. NumPy's `put`, and `x[indices] = values` of a
-    /// vector. One task, which copies the array and is not fused; views and scalars among the
-    /// operands take another one each.
+    /// vector. One task, which is not fused; views and scalars among the operands take another one
+    /// each. It changes the array in place on one rank if this is its only handle, else it copies
+    /// the array.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -148,7 +153,12 @@ impl<T: Element, const D: usize> Array<T, D> {
             Kind::Number(number) => (None, number.get::<T>()),
             value => (Some(stored::<T>(lines.op, runtime, value, shape)?), None),
         };
-        let (x, indices) = (self.contiguous()?, indices.contiguous()?);
+        let indices = indices.contiguous()?;
+        let in_place = self.view_in_place();
+        let x = match in_place {
+            Some(_) => Cow::Borrowed(self),
+            None => Cow::Owned(self.contiguous()?),
+        };
         let mut reads = vec![(x.store(), Access::Rows), (indices.store(), access)];
         if let Some(stored) = &stored {
             reads.push((stored, Access::Held));
@@ -161,9 +171,44 @@ impl<T: Element, const D: usize> Array<T, D> {
             n_items: lines.items(shape.len()),
             number,
             in_any_order: R::IS_SUM && T::DTYPE.is_integer(),
+            is_in_place: in_place.is_some(),
         };
         let function = move |args: &mut HostArgs<'_>| scatter.run::<I>(args, R::combine);
-        Array::made_by(lines.op, runtime, x.arg().shape(), &reads, function)
+        let Some(view) = in_place else {
+            return Array::made_by(lines.op, runtime, x.arg().shape(), &reads, function);
+        };
+        let block = (Privilege::Write, Access::Block, T::DTYPE);
+        let others = &reads[1..];
+        let declared = others
+            .iter()
+            .map(|(store, access)| (Privilege::Read, *access, store.dtype()));
+        let declared: Vec<_> = [block].into_iter().chain(declared).collect();
+        let target = TaskArg {
+            store: self.store(),
+            view: view.as_ref(),
+        };
+        let args = others.iter().map(|(store, _)| TaskArg::from(*store));
+        let args: Vec<TaskArg<'_>> = [target].into_iter().chain(args).collect();
+        let body = HostBody::new(lines.op, &declared);
+        runtime.submit_host(&body, &args, HostTask::new(function))?;
+        Ok(self.clone())
+    }
+
+    /// How a task sees the array as one block, if it may change it in place: nothing else holds it,
+    /// and this rank and the memory of the host have all of it.
+    fn view_in_place(&self) -> Option<Option<Arc<View>>> {
+        let (runtime, shape) = (self.runtime(), self.arg().shape());
+        let is_here = runtime.ranks() == 1 && runtime.device().is_none();
+        let is_own = is_here && self.view().is_none() && !self.is_empty();
+        if !is_own || !runtime.is_unique(self.store()) {
+            return None;
+        }
+        if D <= 2 {
+            return Some(None);
+        }
+        let rows = Shape::new(&[shape.rows(), shape.row_len()]);
+        let block = View::identity(shape).reshape(rows)?;
+        Some(Some(Arc::new(block)))
     }
 }
 

@@ -88,6 +88,8 @@ pub(super) struct Scatter<T> {
     pub(super) number: Option<T>,
     /// Whether the order of the items leaves no trace: of sums of integers.
     pub(super) in_any_order: bool,
+    /// Whether the array is a block that is changed, and the first argument.
+    pub(super) is_in_place: bool,
 }
 
 /// Items on this rank.
@@ -108,6 +110,13 @@ impl<T: Element> Scatter<T> {
         args: &mut HostArgs<'_>,
         combine: impl Combine<T>,
     ) -> Result<(), Error> {
+        if self.is_in_place {
+            let mut block = args.block_mut::<T>(X)?;
+            let made = block.as_mut_slice();
+            let made = made.expect("all of a store is a block without gaps");
+            let items = self.items::<I>(args)?;
+            return self.serve(args, (made, 0), &items, combine);
+        }
         let result = if self.number.is_some() {
             VALUES
         } else {

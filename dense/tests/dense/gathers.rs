@@ -4,7 +4,8 @@
 use crate::{Bits, everywhere};
 use num_complex::Complex;
 use sparsefuse_dense::{Array, Element, Error, Index, Vector, step};
-use sparsefuse_runtime::{Config, Runtime, Shape};
+use sparsefuse_kernels::Value;
+use sparsefuse_runtime::{Config, Runtime, Shape, run_ranks};
 use sparsefuse_testing::{bits, everywhere_with};
 
 /// Numbers that round when they are added, so that the order shows.
@@ -517,4 +518,78 @@ fn threads_share_scatters_and_leave_no_trace() {
             });
         }
     }
+}
+
+/// Scatters into arrays that nothing else holds, against those into arrays of which there is
+/// another handle, which have to be copied.
+#[test]
+fn the_only_handle_is_changed_in_place() {
+    fn steps<const D: usize>(
+        mut x: Array<f64, D>,
+        is_shared: bool,
+    ) -> Result<Vec<Vec<Value>>, Error> {
+        let n = x.len();
+        let at = Vector::from_vec(some_indices(20, n));
+        let values = Vector::from_vec(vector(20));
+        let (mut shared, mut kept) = (Vec::new(), Vec::new());
+        for k in 0..6 {
+            let mut keep = |x: &Array<f64, D>| shared.extend(is_shared.then(|| x.clone()));
+            keep(&x);
+            x.put(&at, &values * k as f64);
+            keep(&x);
+            x.add_at(&at.slice(3..9), 0.1);
+            if k == 2 {
+                kept.push(x.clone());
+            }
+            keep(&x);
+            x.maximum_at(&at, &values);
+            keep(&x);
+            // A value that is read from the array itself.
+            let own = x.ravel().slice(..20) * 0.5;
+            x.minimum_at(&at, &own);
+            keep(&x);
+            x.add_at_axis(D - 1, &Vector::from_vec(vec![1_i64, 0, 1]), 0.25);
+            if k % 2 == 1 {
+                x.sum().get()?;
+            }
+        }
+        let refused = x.try_put(&at, &Vector::<f64>::zeros([3])).is_err();
+        assert!(refused, "the values do not fit, and the array stays");
+        kept.push(x.clone());
+        let found = kept.iter().map(Bits::bits).collect();
+        x.put(&Vector::from_vec(vec![n as i64]), 1.0);
+        let message = x.to_vec().unwrap_err().to_string();
+        let expected = format!(
+            "put: expected indices from -{n} to {}, found {n} at position 0",
+            n - 1
+        );
+        assert!(message.ends_with(&expected), "{message}");
+        found
+    }
+    let found = everywhere(|| {
+        let make = || Array::from_shape_vec([3, 4, 5], vector(60));
+        let line = || Vector::from_vec(vector(90));
+        let own = (steps(make()?, false)?, steps(line(), false)?);
+        let grid = steps(Array::from_shape_vec([9, 10], vector(90))?, false)?;
+        assert_eq!((steps(make()?, true)?, steps(line(), true)?), own);
+        assert!(grid.len() == 2 && grid[0] != grid[1]);
+        Ok((own, grid))
+    });
+    assert_ne!(found.0.0, found.0.1);
+    // In place: the memory in use does not grow.
+    let counts = run_ranks(1, &Config::default(), |runtime| {
+        let mut x = Vector::<f64>::zeros([1 << 20]);
+        let at = Vector::from_vec(vec![7_i64, 8]);
+        x.put(&at, 1.0);
+        runtime.flush();
+        let before = runtime.peak_memory();
+        for _ in 0..3 {
+            x.add_at(&at, 1.0);
+            runtime.flush();
+        }
+        (runtime.peak_memory() - before, x.slice(6..9).to_vec())
+    });
+    let (grown, elements) = counts.unwrap().pop().unwrap();
+    assert_eq!(elements.unwrap(), [0.0, 4.0, 4.0]);
+    assert!(grown < 1 << 20, "{grown} bytes more");
 }

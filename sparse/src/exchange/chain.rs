@@ -6,9 +6,10 @@
 //! need. The result is that of one rank, to the bit. Nothing is computed at the same time where the
 //! rows depend on each other: this is exact, not scalable.
 
+use super::ghosts::distinct;
 use super::layout::RowLayout;
 use crate::local::triangular::Sweep;
-use sparsefuse_runtime::{Error, Exchange, reserve};
+use sparsefuse_runtime::{Error, Exchange};
 
 /// What this rank needs of the rows of earlier ranks in a sweep, and what later ranks need of its
 /// own; "earlier" and "later" are those of the sweep. The messages are those of the runtime, or of
@@ -38,15 +39,15 @@ impl Chain {
             Sweep::Forward => (*column as usize) < rows.start,
             Sweep::Backward => *column as usize >= rows.end,
         };
-        let mut needed = Vec::new();
         // A rank that holds all rows needs none of others, and does not look for them.
-        if cuts.is_some() {
-            let all = || columns.iter().copied().filter(is_needed);
-            needed = runtime.agree(reserve(all().count()))?;
-            needed.extend(all());
-            needed.sort_unstable();
-            needed.dedup();
-        }
+        let needed = match &cuts {
+            Some(cuts) => {
+                let n_rows = cuts.last().copied().unwrap_or_default();
+                let all = columns.iter().copied().filter(is_needed);
+                runtime.agree(distinct(all, n_rows))?
+            }
+            None => Vec::new(),
+        };
         let exchange = Exchange::gather(runtime, cuts.as_deref(), &needed)?;
         Ok(Self { needed, exchange })
     }

@@ -151,9 +151,13 @@ impl Ghosts {
 }
 
 /// The indices that occur, ascending; all are below `len`.
-pub(crate) fn distinct(indices: &[u32], len: usize) -> Result<Vec<u32>, Error> {
+///
+/// # Errors
+///
+/// If the system refuses the memory.
+pub fn distinct(indices: impl Iterator<Item = u32>, len: usize) -> Result<Vec<u32>, Error> {
     let mut words = try_collect(repeat_n(0u64, len.div_ceil(64)))?;
-    for &index in indices {
+    for index in indices {
         words[index as usize / 64] |= 1 << (index % 64);
     }
     let mut found = reserve(words.iter().map(|word| word.count_ones() as usize).sum())?;

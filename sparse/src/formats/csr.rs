@@ -489,7 +489,7 @@ impl<T: Numeric> Csr<T> {
     #[doc(hidden)]
     pub fn ghosts_of_columns(&self, partition: Partition) -> Result<Ghosts, Error> {
         let own = self.own_rows()?;
-        let needed = distinct(own.as_rows().crd, self.n_cols);
+        let needed = distinct(own.as_rows().crd.iter().copied(), self.n_cols);
         let needed = self.runtime().agree(needed)?;
         Ghosts::new(self.runtime(), partition, needed)
     }

@@ -11,7 +11,7 @@ use crate::formats::dia::Dia;
 use crate::formats::eager::eager;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::{Error, Shape};
+use sparsefuse_runtime::{Error, Partition, Shape};
 use std::sync::Arc;
 
 impl<T: Numeric> Csr<T> {
@@ -74,6 +74,34 @@ impl<T: Numeric> Csr<T> {
             .new_store(Shape::new(&[self.n_cols()]), T::DTYPE);
         product.issue(&x, (self.crd(), self.values().store()), &y)?;
         Vector::from_store(y, None)
+    }
+}
+
+/// Entries from which on the adjoint of a matrix that is cut is too much for each rank.
+const MUCH: usize = 1 << 16;
+
+impl<T: Numeric> Csr<T> {
+    /// [`Csr::rmatvec`] for methods that need many of them: a product with [`Csr::kept_adjoint`],
+    /// which is packed as any other. But where the matrix is cut and the product so short that all
+    /// of it lies with every rank, so would the whole adjoint; then it goes from rank to rank.
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::try_rmatvec`].
+    #[doc(hidden)]
+    pub fn try_rmatvec_again(&self, x: &Vector<T>) -> Result<Vector<T>, Error> {
+        let is_whole = |len: usize| {
+            let (partition, _) = self.runtime().default_rows(Shape::new(&[len]));
+            partition == Partition::Replicated
+        };
+        let is_passed = self.runtime().ranks() > 1
+            && self.nnz() >= MUCH
+            && is_whole(self.n_cols())
+            && !is_whole(self.n_rows());
+        match is_passed {
+            true => self.try_rmatvec(x),
+            false => self.kept_adjoint()?.try_matvec(x),
+        }
     }
 }
 

@@ -269,7 +269,8 @@ impl<T: Numeric> Csr<T> {
         let (from, numbers) = match source.is_replicated() {
             true => (source.as_rows(), wanted),
             false => {
-                let needed = runtime.agree(ghosts::distinct(&wanted, self.n_rows()))?;
+                let needed =
+                    runtime.agree(ghosts::distinct(wanted.iter().copied(), self.n_rows()))?;
                 let ghosts = Ghosts::new(runtime, source.partition, needed)?;
                 fetched = ghosts.fetch_rows(source.as_rows())?;
                 let numbers = runtime.agree(ghosts.numbers(&wanted))?;

@@ -168,7 +168,7 @@ impl Foreign {
             return Ok(None);
         }
         let columns = left.crd;
-        let needed = runtime.agree(ghosts::distinct(columns, n_cols))?;
+        let needed = runtime.agree(ghosts::distinct(columns.iter().copied(), n_cols))?;
         let ghosts = Ghosts::new(runtime, right.partition, needed)?;
         let right = right.as_rows();
         let (pos, entries) = ghosts.entries(right.pos)?;

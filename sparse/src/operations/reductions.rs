@@ -293,7 +293,7 @@ impl<T: Numeric> Csr<T> {
     }
 
     /// What `of_row` makes of each row of this rank, on all threads.
-    fn of_each_row<U: Element>(
+    pub(super) fn of_each_row<U: Element>(
         &self,
         own: &OwnRows<T>,
         of_row: impl Fn(Rows<'_, T>, usize) -> U + Sync + Send,

@@ -6,7 +6,7 @@ use num_complex::Complex;
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, proptest};
 use sparsefuse_dense::{Array, Field, Vector, step};
-use sparsefuse_runtime::{Config, Partition, Runtime, Shape, plan_rank};
+use sparsefuse_runtime::{Config, Partition, Runtime, Shape, plan_rank, run_ranks};
 use sparsefuse_sparse::{Csr, Error, Triplets, gallery};
 
 /// Products with vectors that are cut like the rows, otherwise, and not yet computed.
@@ -285,4 +285,28 @@ fn vectors_that_every_rank_has() {
         a.rmatvec(&Vector::from_store(x, None)?).to_vec()
     });
     assert_eq!(found, [1740.0, 1770.0, 1800.0, 1830.0]);
+}
+
+/// Of a matrix that is cut, with a product that every rank has all of, many entries.
+#[test]
+fn tall_matrices_are_not_transposed_on_each_rank() {
+    for ranks in [1, 2, 3] {
+        let found = run_ranks(ranks, &Config::default(), |runtime| {
+            let (n_rows, n_cols) = (9000, 40);
+            let triplets = (0..n_rows).flat_map(|row| {
+                (0..8).map(move |k| (row, (row * 7 + k * 5) % n_cols, (row + k) as f64 * 0.01))
+            });
+            let a = Csr::from_entries(n_rows, n_cols, triplets).expect("it fits");
+            let x = Vector::<f64>::random_normal([n_rows], 1);
+            let product = a.try_rmatvec_again(&x).expect("it fits");
+            let expected = a.adjoint().expect("it fits").matvec(&x);
+            let product = bits(&product.to_vec().expect("it runs"));
+            assert_eq!(product, bits(&expected.to_vec().expect("it runs")));
+            let y = a.try_rmatvec_again(&a.matvec(&expected)).expect("it fits");
+            assert_eq!(runtime.ranks(), ranks);
+            bits(&y.to_vec().expect("it runs"))
+        });
+        let found = found.expect("the ranks run");
+        assert!(found.iter().all(|of_rank| *of_rank == found[0]));
+    }
 }

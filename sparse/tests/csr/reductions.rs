@@ -4,6 +4,7 @@ use crate::{Entries, Exact, bits, entries, everywhere};
 use ndarray::{Array2, ArrayView1};
 use num_complex::Complex;
 use proptest::prelude::{ProptestConfig, proptest};
+use sparsefuse_dense::Vector;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
 use sparsefuse_sparse::{Coo, Csr, gallery};
@@ -256,4 +257,28 @@ fn sums_of_single_precision_are_those_of_double() {
         assert_eq!(a.transpose()?.norm_inf().get()?, 16_777_220.0);
         Ok(a.mean_axis(0).to_vec()?[0].to_bits())
     });
+}
+
+/// Of a matrix with far more columns than entries no product is made.
+#[test]
+fn sums_of_wide_rows_are_products_with_ones() {
+    fn check<T: Field>(times: impl Fn(f64) -> T + Sync) {
+        let (n_cols, times) = (100_000, &times);
+        let value = move |row: usize, k: usize| times(((k + row) as f64).sin() * 1e3);
+        let row =
+            |row: usize, n: usize| (0..n).map(move |k| (row, (k * 37) % n_cols, value(row, k)));
+        everywhere(|| {
+            let triplets = row(0, 3000).chain(row(2, 1)).chain(row(3, 999));
+            let triplets = triplets.chain([(4, 17, times(-0.0))]);
+            let a = Csr::from_entries(5, n_cols, triplets)?;
+            let ones = Vector::<T>::ones([n_cols]);
+            let sums = bits(&a.sum_axis(1).to_vec()?);
+            assert_eq!(sums, bits(&a.matvec(&ones).to_vec()?));
+            Ok(sums)
+        });
+    }
+    check(|x| x);
+    check(|x| Complex::new(x * 0.3, x * -0.7));
+    let rows = Csr::<f32>::from_entries(3, 4_000_000_000, [(1, 3_999_999_999, 2.5)]).unwrap();
+    assert_eq!(rows.sum_axis(1).to_vec().unwrap(), [0.0, 2.5, 0.0]);
 }

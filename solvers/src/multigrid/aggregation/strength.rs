@@ -14,8 +14,8 @@
 use super::halo::Halo;
 use crate::multigrid::square::square;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, Shape, reserve, try_collect};
-use sparsefuse_sparse::{Csr, Ghosts, LocalRows, OwnRows, Rows, Threads, parallel};
+use sparsefuse_runtime::{Error, Shape, reserve};
+use sparsefuse_sparse::{Csr, Ghosts, LocalRows, OwnRows, Rows, Threads, distinct, parallel};
 use std::ops::Range;
 
 /// Nodes that one thread looks at at a time.
@@ -108,11 +108,8 @@ impl<T: Field> NodeRows<T> {
             }
         };
         Halo::new(runtime, partition, n_nodes, || {
-            let node = |&column: &u32| column / block as u32;
-            let mut nodes: Vec<u32> = try_collect(self.as_rows().crd().iter().map(node))?;
-            nodes.sort_unstable();
-            nodes.dedup();
-            Ok(nodes)
+            let columns = self.as_rows().crd().iter();
+            distinct(columns.map(|&column| column / block as u32), n_nodes)
         })
     }
 

@@ -8,12 +8,13 @@
 use super::prolongator::joined;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, try_collect};
-use sparsefuse_sparse::{Csr, Ghosts, LocalRows, OwnRows, Rows, Threads, eager, parallel};
+use sparsefuse_sparse::{
+    Csr, Ghosts, LocalRows, OwnRows, Rows, Threads, distinct, eager, parallel,
+};
 use std::iter::repeat_n;
 use std::ops::Range;
 
-/// The fewest rows that one thread makes at a time, and the most parts, each of which may have to
-/// clear places for all columns.
+/// The fewest rows that one thread makes at a time, and the most parts.
 const PART: usize = 1 << 12;
 const MOST_PARTS: usize = 64;
 
@@ -43,9 +44,12 @@ fn product<T: Field>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>) -> Result<Csr<T>, Error
     let runtime = a.runtime();
     let len = factors.r.len();
     let parts = parallel::chunks(len, PART.max(len.div_ceil(MOST_PARTS)));
-    let made = joined(parallel::map(&Threads::of(runtime), parts, |part| {
-        factors.part(part)
-    }));
+    let room = || SparseSum::new(0..factors.n_cols as u32);
+    let made = parallel::map_with(&Threads::of(runtime), parts, room, |whole, part| {
+        let whole = whole.as_mut().map_err(|cause| cause.clone())?;
+        factors.part(part, whole)
+    });
+    let made = joined(made);
     let made = runtime.agree(made)?;
     let take = |own: Range<usize>| {
         debug_assert_eq!(own, first..first + len, "the rows of R by default");
@@ -68,10 +72,8 @@ impl<T: Field> Factor<T> {
         if own.is_replicated() {
             return Ok(Self::Own(own));
         }
-        let needed = try_collect(columns.iter().copied());
-        let mut needed = right.runtime().agree(needed)?;
-        needed.sort_unstable();
-        needed.dedup();
+        let needed = distinct(columns.iter().copied(), right.n_rows());
+        let needed = right.runtime().agree(needed)?;
         let ghosts = Ghosts::new(right.runtime(), own.partition(), needed)?;
         let rows = ghosts.fetch_rows(own.as_rows())?;
         let numbers = right.runtime().agree(ghosts.numbers(columns))?;
@@ -105,12 +107,12 @@ struct Factors<'a, T> {
 }
 
 impl<T: Field> Factors<'_, T> {
-    /// Some rows of the product.
-    fn part(&self, part: Range<usize>) -> Result<LocalRows<T>, Error> {
+    /// Some rows of the product. `whole` is zero, with room for all columns.
+    fn part(&self, part: Range<usize>, whole: &mut SparseSum<T>) -> Result<LocalRows<T>, Error> {
         let mut made = LocalRows::try_with_capacity(part.len(), 3 * part.len())?;
         // Row I of R A, by numbers of rows of P, and of R A P.
         let mut half = SparseSum::new(self.reach(part.clone()))?;
-        let mut whole = SparseSum::new(0..self.n_cols as u32)?;
+        whole.clear();
         for row in part {
             for k in self.r.entries(row) {
                 let (a_row, factor) = (self.a_numbers[k] as usize, self.r.vals()[k]);
