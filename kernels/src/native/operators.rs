@@ -97,6 +97,8 @@ fn real_cast((from, to): (DType, DType), operand: &str) -> String {
     match to {
         _ if from == to => operand.to_owned(),
         DType::Bool => format!("{operand} != 0"),
+        // A conversion would need vectors of as many numbers as of bytes.
+        _ if from == DType::Bool => format!("({operand} ? ({type_})1 : ({type_})0)"),
         _ if from.is_real_float() && to.is_integer() => format!("{type_}_of({operand})"),
         _ => format!("({type_}){operand}"),
     }

@@ -10,11 +10,13 @@ use std::fmt::Write as _;
 /// The types, in the names that Rust has for them, and how functions and loops are marked: the
 /// rows of a loop are independent, which compilers cannot see, and GCC would unroll the rows of a
 /// short one before it looks for SIMD code. Nor may GCC thread jumps: where a selection decides a
-/// later one, as in `min(max(x, low), high)`, it makes paths of them, and then no SIMD code. Clang
-/// refuses the option of that name, so it is a pragma.
+/// later one, as in `min(max(x, low), high)`, it makes paths of them, and then no SIMD code; nor
+/// look for what is known on one of two paths, as the logarithm of an absolute value that is
+/// infinite, for which it chooses between truth values, of which vectors of AVX-512 have none.
+/// Clang refuses the options of these names, so they are a pragma.
 const TYPES: &str = r#"
 #ifndef __clang__
-#pragma GCC optimize("no-thread-jumps")
+#pragma GCC optimize("no-thread-jumps", "no-tree-pre")
 #endif
 typedef unsigned char u8;
 typedef unsigned int u32;

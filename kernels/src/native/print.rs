@@ -19,6 +19,10 @@
 //! (elementary functions of complex numbers, row operations, random numbers), is refused with a
 //! reason: such a loop stays with the blocks.
 //!
+//! Truth values are bytes in memory. GCC takes as many rows at a time as bytes fit a vector, of which
+//! a chunk has too few, so a loop that computes with larger elements has them as whole numbers of
+//! that size: an inner loop before it reads them, and one behind it writes them.
+//!
 //! The fast reduction of the arguments of sine and cosine holds up to a bound. A loop with one of
 //! them first computes all values of a chunk; if an argument is beyond the bound it returns, and
 //! the caller runs that chunk in blocks.
@@ -70,12 +74,16 @@ pub(super) fn print(
         uniforms: String::new(),
         values: String::new(),
         effects: String::new(),
+        reads: String::new(),
         buffers: String::new(),
+        writes: String::new(),
+        truth: None,
         copies: String::new(),
         is_guarded: has_angles(&loop_.body),
         has_pairs: has_pairs(kernel, &loop_.body),
         lanes: Vec::new(),
     };
+    printer.truth = printer.truth_beside(&loop_.body);
     printer.body(&loop_.body)?;
     Ok(printer.finish(name))
 }
@@ -97,7 +105,12 @@ struct Printer<'a> {
     values: String,
     /// The inner loop with stores and reductions; only if the loop is guarded.
     effects: String,
-    /// What passes values from the first inner loop to the second, and from there to `copies`.
+    /// The inner loops that read truth values, and those that write them.
+    reads: String,
+    writes: String,
+    /// The type of truth values that are read or written in these loops.
+    truth: Option<&'static str>,
+    /// What passes values from one inner loop to the next, and from there to `copies`.
     buffers: String,
     /// The copies of whole chunks past the caches.
     copies: String,
@@ -132,6 +145,25 @@ fn has_pairs(kernel: &Kernel, body: &[Inst]) -> bool {
 }
 
 impl Printer<'_> {
+    /// The type of whole numbers as large as the largest elements that a body computes with, if
+    /// these are larger than truth values.
+    fn truth_beside(&self, body: &[Inst]) -> Option<&'static str> {
+        let computed = self.types.iter().zip(body);
+        let computed =
+            computed.filter(|(_, inst)| !matches!(inst, Inst::Const(_) | Inst::Param(_)));
+        let sizes = computed.filter_map(|(dtype, _)| dtype.map(|dtype| dtype.real().size()));
+        match sizes.max() {
+            Some(8) => Some("u64"),
+            Some(4) => Some("u32"),
+            _ => None,
+        }
+    }
+
+    /// An inner loop of one statement.
+    fn inner(statement: &str) -> String {
+        format!("        ROWS\n        for (u32 k = 0; k < N; k++) {statement}\n")
+    }
+
     fn body(&mut self, body: &[Inst]) -> Result<(), Refusal> {
         let (uniform, needed) = (uniform_values(body), needed(body, &Inst::is_effect));
         let mut n_uniforms = 0;
@@ -277,17 +309,35 @@ impl Printer<'_> {
             return Err(Refusal::new("load of what was stored", None));
         }
         let element = self.element(arg);
-        Ok(match self.kernel.args[arg as usize].dtype {
-            DType::Bool => format!("{element} != 0"),
+        Ok(match (self.kernel.args[arg as usize].dtype, self.truth) {
+            (DType::Bool, Some(truth)) => {
+                let buffer = format!("r{}", self.array(arg));
+                if self.is_new(&buffer) {
+                    let _ = writeln!(self.buffers, "        {truth} {buffer}[{CHUNK}];");
+                    let statement = format!("{buffer}[k] = {element};");
+                    self.reads.push_str(&Self::inner(&statement));
+                }
+                format!("{buffer}[k] != 0")
+            }
+            (DType::Bool, None) => format!("{element} != 0"),
             _ => element,
         })
     }
 
     fn store(&mut self, arg: ArgId, a: ValueId) {
         let to = self.element(arg);
-        let a = self.effect_operand(a);
+        let mut a = self.effect_operand(a);
+        let is_truth = self.kernel.args[arg as usize].dtype == DType::Bool;
+        if let Some(truth) = self.truth.filter(|_| is_truth) {
+            let buffer = format!("w{}", self.array(arg));
+            if self.is_new(&buffer) {
+                let _ = writeln!(self.buffers, "        {truth} {buffer}[{CHUNK}];");
+            }
+            self.effect(&format!("{buffer}[k] = {a};"));
+            a = format!("(u8){buffer}[k]");
+        }
         if !self.streamed.contains(&arg) {
-            self.effect(&format!("{to} = {a};"));
+            self.write((&to, &a), is_truth);
             return;
         }
         // The caller names arrays whose rows lie side by side.
@@ -298,7 +348,16 @@ impl Printer<'_> {
             self.copies,
             "        stream(a{place} + at, ca{place}, N * sizeof *ca{place});"
         );
-        self.effect(&format!("ca{place}[k] = {a};"));
+        self.write((&format!("ca{place}[k]"), &a), is_truth);
+    }
+
+    /// An element that gets a value, which a truth value does in an inner loop of its own.
+    fn write(&mut self, (to, a): (&str, &str), is_truth: bool) {
+        let statement = format!("{to} = {a};");
+        match is_truth && self.truth.is_some() {
+            true => self.writes.push_str(&Self::inner(&statement)),
+            false => self.effect(&statement),
+        }
     }
 
     fn reduce(&mut self, op: ReduceOp, a: ValueId) -> Result<(), Refusal> {
@@ -325,7 +384,10 @@ impl Printer<'_> {
         if !self.is_guarded || self.numbers[a as usize].is_some() {
             return name;
         }
-        let element = memory_type(self.dtype(a));
+        let element = match (self.dtype(a), self.truth) {
+            (DType::Bool, Some(truth)) => truth,
+            (dtype, _) => memory_type(dtype),
+        };
         let buffer = format!("b{a}");
         if self.is_new(&buffer) {
             let _ = writeln!(self.buffers, "        {element} {buffer}[{CHUNK}];");
@@ -419,16 +481,18 @@ impl Printer<'_> {
         let inner = "        ROWS\n        for (u32 k = 0; k < N; k++) {\n";
         let Self {
             buffers,
+            reads,
             values,
             effects,
+            writes,
             copies,
             ..
         } = self;
         match self.is_guarded {
-            false => format!("{buffers}{inner}{values}        }}\n{copies}"),
+            false => format!("{buffers}{reads}{inner}{values}        }}\n{writes}{copies}"),
             true => format!(
-                "        u64 large = 0;\n{buffers}{inner}{values}        }}\n        \
-                 if (large) return line * rows + at;\n{inner}{effects}        }}\n{copies}"
+                "        u64 large = 0;\n{buffers}{reads}{inner}{values}        }}\n        \
+                 if (large) return line * rows + at;\n{inner}{effects}        }}\n{writes}{copies}"
             ),
         }
     }

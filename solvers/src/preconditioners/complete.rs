@@ -2,8 +2,11 @@
 //! it `no_complete.rs` is in its place.
 //!
 //! In double precision whatever the element type is, and with one thread, so that the bits do not
-//! depend on their number; on the instruction set of the machine they do. Rows are given to faer as
-//! columns, so what it factors is the transpose.
+//! depend on their number; on the instruction set of the machine they do. L U is that of the matrix:
+//! its entries are put in the order of its columns, each of which has its largest number as pivot,
+//! so what the columns are multiplied by makes no difference. (Factors of the transpose lose digits
+//! of solutions where columns differ in size.) For Cholesky's factors rows are given to faer as
+//! columns, so what it factors is the transpose, which is the conjugate.
 
 mod lower;
 
@@ -21,6 +24,7 @@ use num_complex::Complex;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, reserve, try_collect};
 use sparsefuse_sparse::LocalRows;
+use std::borrow::Cow;
 use std::iter::repeat_n;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -77,11 +81,7 @@ impl<T: Field> Complete<T> {
             Precision::Real(factors) => &factors.structure,
             Precision::Complex(factors) => &factors.structure,
         };
-        let pos = rows.pos.iter().map(|&pos| pos as usize);
-        let crd = rows.crd.iter().map(|&column| column as usize);
-        let is_same = pos.eq(structure.col_ptr().iter().copied())
-            && crd.eq(structure.row_idx().iter().copied());
-        if is_same {
+        if structure.is_of(&rows.pos, &rows.crd) {
             return self.with_values(&rows.vals);
         }
         let expected = "the structure that was factored before";
@@ -157,11 +157,86 @@ const FAR: i32 = 500;
 
 /// The factors in the precision they are computed in.
 struct Factors<E> {
-    structure: Arc<SymbolicSparseColMat<usize>>,
+    structure: Arc<Structure>,
     values: Values<E>,
-    /// The powers of two that the rows were multiplied by; empty where no row was. They change no
-    /// pivot: it is the largest of its row, which is a column to faer.
+    /// The powers of two that the rows were multiplied by; empty where no row was.
     powers: Vec<i32>,
+}
+
+/// The structure of a matrix.
+struct Structure {
+    /// Where its rows begin and end among its entries, and the column of each.
+    pos: Vec<usize>,
+    crd: Vec<usize>,
+    /// What faer gets, whose entries are those of the matrix in this order, if it is another one.
+    columns: SymbolicSparseColMat<usize>,
+    order: Option<Vec<usize>>,
+}
+
+impl Structure {
+    fn new(method: Factorisation, pos: &[u64], crd: &[u32]) -> Result<Self, Error> {
+        let n = pos.len() - 1;
+        let pos: Vec<usize> = try_collect(pos.iter().map(|&pos| pos as usize))?;
+        let crd: Vec<usize> = try_collect(crd.iter().map(|&column| column as usize))?;
+        let own = |list: &[usize]| try_collect(list.iter().copied());
+        let (starts, rows, order) = match method {
+            Factorisation::Lu => {
+                let (starts, rows, order) = by_columns(&pos, &crd)?;
+                (starts, rows, Some(order))
+            }
+            Factorisation::Cholesky => (own(&pos)?, own(&crd)?, None),
+        };
+        if let Some(column) = (0..n).find(|&column| starts[column] == starts[column + 1]) {
+            let found = format!("one without an entry in column {column}");
+            return Err(singular(&found));
+        }
+        Ok(Self {
+            columns: SymbolicSparseColMat::new_checked(n, n, starts, None, rows),
+            order,
+            pos,
+            crd,
+        })
+    }
+
+    /// Whether it is that of a matrix with these rows.
+    fn is_of(&self, pos: &[u64], crd: &[u32]) -> bool {
+        let pos = pos.iter().map(|&pos| pos as usize);
+        let crd = crd.iter().map(|&column| column as usize);
+        pos.eq(self.pos.iter().copied()) && crd.eq(self.crd.iter().copied())
+    }
+
+    /// The entries in the order of faer's.
+    fn ordered<'e, E: Number>(&self, entries: &'e [E]) -> Result<Cow<'e, [E]>, Error> {
+        Ok(match &self.order {
+            Some(order) => Cow::Owned(try_collect(order.iter().map(|&at| entries[at]))?),
+            None => Cow::Borrowed(entries),
+        })
+    }
+}
+
+/// Where the columns of a square matrix begin and end, the row of each of their entries, and its
+/// number in the order of the rows.
+fn by_columns(pos: &[usize], crd: &[usize]) -> Result<(Vec<usize>, Vec<usize>, Vec<usize>), Error> {
+    let n = pos.len() - 1;
+    let mut starts = try_collect(repeat_n(0, n + 1))?;
+    for &column in crd {
+        starts[column + 1] += 1;
+    }
+    for column in 0..n {
+        starts[column + 1] += starts[column];
+    }
+    let mut next: Vec<usize> = try_collect(starts[..n].iter().copied())?;
+    let mut rows = try_collect(repeat_n(0, crd.len()))?;
+    let mut order = try_collect(repeat_n(0, crd.len()))?;
+    for row in 0..n {
+        for entry in pos[row]..pos[row + 1] {
+            let place = &mut next[crd[entry]];
+            rows[*place] = row;
+            order[*place] = entry;
+            *place += 1;
+        }
+    }
+    Ok((starts, rows, order))
 }
 
 /// The symbolic and the numeric part of a factorisation.
@@ -231,14 +306,13 @@ impl<E: Number> Factors<E> {
             let expected = format!("an entry in row {row}");
             return Err(Error::argument(OP, expected, "none"));
         }
-        let pos = try_collect(pos.iter().map(|&pos| pos as usize))?;
-        let crd = try_collect(crd.iter().map(|&column| column as usize))?;
-        let structure = SymbolicSparseColMat::new_checked(n, n, pos, None, crd);
+        let structure = Structure::new(method, pos, crd)?;
         let (entries, powers) = match method {
-            Factorisation::Lu => near_one(structure.col_ptr(), entries)?,
+            Factorisation::Lu => near_one(&structure.pos, entries)?,
             Factorisation::Cholesky => (entries, Vec::new()),
         };
-        let matrix = SparseColMatRef::new(structure.as_ref(), &entries[..]);
+        let ordered = structure.ordered(&entries)?;
+        let matrix = SparseColMatRef::new(structure.columns.as_ref(), &ordered[..]);
         let values = match method {
             Factorisation::Lu => {
                 let symbolic = factorize_symbolic_lu(matrix.symbolic(), Default::default());
@@ -262,10 +336,11 @@ impl<E: Number> Factors<E> {
 
     fn with_values(&self, entries: Vec<E>) -> Result<Self, Error> {
         let (entries, powers) = match &self.values {
-            Values::Lu(..) => near_one(self.structure.col_ptr(), entries)?,
+            Values::Lu(..) => near_one(&self.structure.pos, entries)?,
             Values::Cholesky(..) => (entries, Vec::new()),
         };
-        let matrix = SparseColMatRef::new((*self.structure).as_ref(), &entries[..]);
+        let ordered = self.structure.ordered(&entries)?;
+        let matrix = SparseColMatRef::new(self.structure.columns.as_ref(), &ordered[..]);
         let values = match &self.values {
             Values::Lu(symbolic, _) => lu(symbolic, matrix)?,
             Values::Cholesky(symbolic, _) => cholesky(symbolic, matrix)?,
@@ -282,7 +357,7 @@ impl<E: Number> Factors<E> {
     /// Refuses factors with a pivot of 0, by which faer divides: no solution is finite. Of a matrix
     /// with large elements in its inverse some are not either, but that for A 1 is.
     fn checked(self, entries: &[E]) -> Result<Self, Error> {
-        let ones = try_collect(repeat_n(E::one(), self.structure.nrows()))?;
+        let ones = try_collect(repeat_n(E::one(), self.structure.pos.len() - 1))?;
         let has_solution = |b: &[E]| {
             let x = self.solve_scaled(b, System::Plain)?;
             Ok::<bool, Error>(x.iter().all(|x| x.is_finite()))
@@ -295,8 +370,7 @@ impl<E: Number> Factors<E> {
 
     /// The sums of the rows of the matrix.
     fn row_sums(&self, entries: &[E]) -> Result<Vec<E>, Error> {
-        let ends = self.structure.col_ptr().windows(2);
-        // The columns of the transpose.
+        let ends = self.structure.pos.windows(2);
         try_collect(ends.map(|ends| {
             let row = entries[ends[0]..ends[1]].iter();
             row.fold(E::zero(), |sum, &entry| sum + entry)
@@ -330,13 +404,13 @@ impl<E: Number> Factors<E> {
                 let factors = LuRef::new_unchecked(symbolic, numeric);
                 match system {
                     System::Plain => {
-                        factors.solve_transpose_in_place_with_conj(Conj::No, x, Par::Seq, stack);
+                        factors.solve_in_place_with_conj(Conj::No, x, Par::Seq, stack);
                     }
                     System::Adjoint => {
-                        factors.solve_in_place_with_conj(Conj::Yes, x, Par::Seq, stack);
+                        factors.solve_transpose_in_place_with_conj(Conj::Yes, x, Par::Seq, stack);
                     }
                     System::Transpose => {
-                        factors.solve_in_place_with_conj(Conj::No, x, Par::Seq, stack);
+                        factors.solve_transpose_in_place_with_conj(Conj::No, x, Par::Seq, stack);
                     }
                 }
             }

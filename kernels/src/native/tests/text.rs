@@ -95,7 +95,7 @@ fn complex_numbers_are_pairs() {
     build.store(y, chosen);
     let expected = "
             const complex_f64 v1 = a0[STEP0 * (i64)(at + k)];
-            const _Bool v2 = a1[STEP1 * (i64)(at + k)] != 0;
+            const _Bool v2 = r1[k] != 0;
             const complex_f64 v3 = mul_complex_f64(s0, v1);
             const f64 v4 = abs_complex_f64(v3);
             const complex_f64 v5 = MAKE(complex_f64, v4, 0);

@@ -260,15 +260,21 @@ fn matrices_with_large_inverses_are_not_singular() {
     let mut triplets = Triplets::new(n, n).unwrap();
     for row in 0..n {
         triplets.push(row, row, 1.0).unwrap();
-        if row > 0 {
-            triplets.push(row, row - 1, -2.0).unwrap();
+        if row + 1 < n {
+            triplets.push(row, row + 1, -2.0).unwrap();
         }
     }
     let a = Csr::from_triplets(&triplets).unwrap();
-    let mut last = vec![0.0; n];
-    last[n - 1] = 1.0;
-    let b = Vector::from_vec(last.clone());
-    assert_eq!(splu(&a).unwrap().apply(&b).unwrap().to_vec().unwrap(), last);
+    let mut first = vec![0.0; n];
+    first[0] = 1.0;
+    let b = Vector::from_vec(first.clone());
+    assert_eq!(
+        splu(&a).unwrap().apply(&b).unwrap().to_vec().unwrap(),
+        first
+    );
+    // Of the transpose the last pivot would be 2^-1099.
+    let error = splu(&a.transpose().unwrap()).unwrap_err().to_string();
+    assert!(error.ends_with("found one with a pivot of 0"), "{error}");
     let singular = Csr::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0; 4]).unwrap();
     let error = splu(&singular).unwrap_err().to_string();
     assert!(error.ends_with("found one with a pivot of 0"), "{error}");

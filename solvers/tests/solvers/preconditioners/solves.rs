@@ -6,7 +6,7 @@ use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
 use sparsefuse_solvers::LinearOperator;
-use sparsefuse_solvers::preconditioners::{Direct, spcholesky, splu, spsolve};
+use sparsefuse_solvers::preconditioners::{Direct, Preconditioner, spcholesky, splu, spsolve};
 use sparsefuse_sparse::{Csr, Diagonal, Triangle, TriangularSolve, gallery};
 use sparsefuse_testing::{bits, everywhere};
 
@@ -173,4 +173,31 @@ fn refusals() {
         error,
         "spsolve: expected a right-hand side that is finite, found inf in element 0",
     );
+}
+
+/// Pivots are the largest of their columns: what these are multiplied by makes no difference.
+#[test]
+fn direct_solves_of_matrices_with_columns_of_unlike_sizes() {
+    let a = gallery::poisson2d::<f64>(30).unwrap();
+    let b = Vector::<f64>::random_normal([900], 5);
+    for decades in [0.0, 4.0, 8.0] {
+        let size = (Vector::<f64>::random_uniform([900], 2) * 2.0 - 1.0) * decades;
+        let size = (size * 10f64.ln()).exp();
+        let scaled = a.scale_columns(&size).unwrap();
+        let factors = splu(&scaled).unwrap();
+        let residual = (&scaled * &factors.solve(&b).unwrap() - &b).norm_inf();
+        assert!(residual.get().unwrap() < 1e-12, "{decades}");
+        // The other system has rows of unlike sizes.
+        let rows = a.scale_rows(&size).unwrap();
+        let factors = splu(&rows).unwrap();
+        let x = factors.solve_transpose(&b).unwrap();
+        let residual = (rows.transpose().unwrap() * &x - &b).norm_inf();
+        let bound = 1e-12 * 10f64.powf(2.0 * decades);
+        assert!(residual.get().unwrap() < bound, "{decades}");
+        // New values of the same structure.
+        let mut factors = splu(&a).unwrap();
+        factors.update(&scaled).unwrap();
+        let residual = (&scaled * &factors.solve(&b).unwrap() - &b).norm_inf();
+        assert!(residual.get().unwrap() < 1e-12, "{decades}, updated");
+    }
 }
