@@ -12,6 +12,7 @@
 //! to rank, each of which serves its own.
 
 mod extremes;
+mod points;
 mod task;
 
 use crate::array::{Array, Vector};

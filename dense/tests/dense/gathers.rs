@@ -593,3 +593,38 @@ fn the_only_handle_is_changed_in_place() {
     assert_eq!(elements.unwrap(), [0.0, 4.0, 4.0]);
     assert!(grown < 1 << 20, "{grown} bytes more");
 }
+
+#[test]
+fn values_to_points() {
+    let (rows, columns) = (some_indices(20, 6), some_indices(23, 5).split_off(3));
+    let found = everywhere(|| {
+        let (i, j) = (Vector::from_slice(&rows), cut_elsewhere(&columns)?);
+        let values = Vector::from_vec(vector(20));
+        let mut a = Array::from_shape_vec([6, 5], vector(30))?;
+        a.put_points([&i, &j], &values);
+        a.add_at_points([&i, &j], &values * 0.3);
+        a.add_at_points([&i, &j], 0.1);
+        let refused = a.try_put_points([&i, &j.slice(..3)], 1.0).unwrap_err();
+        assert!(refused.to_string().starts_with("put_points: "), "{refused}");
+        let mut outside = a.clone();
+        outside.put_points([&i, &(&j + 5)], 1.0);
+        let message = outside.to_vec().unwrap_err().to_string();
+        assert!(
+            message.contains("expected indices from -5 to 4"),
+            "{message}"
+        );
+        a.bits()
+    });
+    let (mut a, values) = (vector(30), vector(20));
+    let places = || {
+        rows.iter()
+            .zip(&columns)
+            .map(|(&i, &j)| place(i, 6) * 5 + place(j, 5))
+    };
+    places().zip(&values).for_each(|(at, &value)| a[at] = value);
+    places()
+        .zip(&values)
+        .for_each(|(at, &value)| a[at] += value * 0.3);
+    places().for_each(|at| a[at] += 0.1);
+    assert_eq!(found, bits(&a));
+}
