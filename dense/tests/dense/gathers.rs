@@ -553,7 +553,7 @@ fn the_only_handle_is_changed_in_place() {
                 x.sum().get()?;
             }
         }
-        let refused = x.try_put(&at, &Vector::<f64>::zeros([3])).is_err();
+        let refused = x.try_put(&at, Vector::<f64>::zeros([3])).is_err();
         assert!(refused, "the values do not fit, and the array stays");
         kept.push(x.clone());
         let found = kept.iter().map(Bits::bits).collect();

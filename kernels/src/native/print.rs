@@ -19,9 +19,9 @@
 //! (elementary functions of complex numbers, row operations, random numbers), is refused with a
 //! reason: such a loop stays with the blocks.
 //!
-//! Truth values are bytes in memory. GCC takes as many rows at a time as bytes fit a vector, of which
-//! a chunk has too few, so a loop that computes with larger elements has them as whole numbers of
-//! that size: an inner loop before it reads them, and one behind it writes them.
+//! Truth values are bytes in memory. GCC takes as many rows at a time as bytes fit a vector, of
+//! which a chunk has too few, so a loop that computes with larger elements has them as whole
+//! numbers of that size: an inner loop before it reads them, and one behind it writes them.
 //!
 //! The fast reduction of the arguments of sine and cosine holds up to a bound. A loop with one of
 //! them first computes all values of a chunk; if an argument is beyond the bound it returns, and

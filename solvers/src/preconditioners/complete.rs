@@ -2,11 +2,11 @@
 //! it `no_complete.rs` is in its place.
 //!
 //! In double precision whatever the element type is, and with one thread, so that the bits do not
-//! depend on their number; on the instruction set of the machine they do. L U is that of the matrix:
-//! its entries are put in the order of its columns, each of which has its largest number as pivot,
-//! so what the columns are multiplied by makes no difference. (Factors of the transpose lose digits
-//! of solutions where columns differ in size.) For Cholesky's factors rows are given to faer as
-//! columns, so what it factors is the transpose, which is the conjugate.
+//! depend on their number; on the instruction set of the machine they do. L U is that of the
+//! matrix: its entries are put in the order of its columns, each of which has its largest number as
+//! pivot, so what the columns are multiplied by makes no difference. (Factors of the transpose lose
+//! digits of solutions where columns differ in size.) For Cholesky's factors rows are given to faer
+//! as columns, so what it factors is the transpose, which is the conjugate.
 
 mod lower;
 
@@ -181,7 +181,7 @@ impl Structure {
         let own = |list: &[usize]| try_collect(list.iter().copied());
         let (starts, rows, order) = match method {
             Factorisation::Lu => {
-                let (starts, rows, order) = by_columns(&pos, &crd)?;
+                let [starts, rows, order] = by_columns(&pos, &crd)?;
                 (starts, rows, Some(order))
             }
             Factorisation::Cholesky => (own(&pos)?, own(&crd)?, None),
@@ -216,7 +216,7 @@ impl Structure {
 
 /// Where the columns of a square matrix begin and end, the row of each of their entries, and its
 /// number in the order of the rows.
-fn by_columns(pos: &[usize], crd: &[usize]) -> Result<(Vec<usize>, Vec<usize>, Vec<usize>), Error> {
+fn by_columns(pos: &[usize], crd: &[usize]) -> Result<[Vec<usize>; 3], Error> {
     let n = pos.len() - 1;
     let mut starts = try_collect(repeat_n(0, n + 1))?;
     for &column in crd {
@@ -236,7 +236,7 @@ fn by_columns(pos: &[usize], crd: &[usize]) -> Result<(Vec<usize>, Vec<usize>, V
             *place += 1;
         }
     }
-    Ok((starts, rows, order))
+    Ok([starts, rows, order])
 }
 
 /// The symbolic and the numeric part of a factorisation.
