@@ -1,10 +1,10 @@
 //! Scatters: values to elements of an array at indices that another array holds.
 //!
 //! A scatter is a host task. Its rows are those of the array that is changed, of which it makes a
-//! new one; on one rank it changes the array in place if that has no other handle. Its items are
-//! the indices in their row-major order, and each element takes what its items bring in that order,
-//! one after the other, as if the items were gone through on one thread: so the order of a sum does
-//! not depend on threads or ranks.
+//! new one; on one rank, of an array without another handle, it has no rows, and a block that it
+//! changes in place. Its items are the indices in their row-major order, and each element takes
+//! what its items bring in that order, one after the other, as if the items were gone through on
+//! one thread: so the order of a sum does not depend on threads or ranks.
 //!
 //! How threads share the items is in `shares.rs` where they name single elements; where they name
 //! slices, each thread goes through all items and serves its own. Over the ranks:

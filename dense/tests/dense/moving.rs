@@ -260,3 +260,34 @@ fn rounds_that_move_are_issued() {
     let expected: Vec<f64> = (2..14).map(f64::from).collect();
     assert_eq!(found, bits(&expected));
 }
+
+/// What does not depend on a failure goes on, at the places of the window that runs.
+#[test]
+fn what_goes_on_after_a_failure_is_where_it_moved() {
+    let (n, rows) = (40, 9);
+    let found = everywhere(|| {
+        let x = Vector::<f64>::linspace(1.0, 2.0, n);
+        let table = Array::from_shape_vec([rows, n], vec![0.5; rows * n])?;
+        let mut bad = x.clone();
+        bad.put(&Vector::from_vec(vec![n as i64]), 1.0);
+        let mut record = Array::<f64, 2>::zeros([rows, n]);
+        let runtime = x.runtime().clone();
+        runtime.flush();
+        for t in 0..rows {
+            let y = &bad + 1.0;
+            record.assign_slice((t..t + 1, ..), x.reshape([1, n]) * (t + 1) as f64);
+            let z = table.row(t) * &bad;
+            let sum = (table.row(t) * &x).sum();
+            runtime.flush();
+            assert!(y.to_vec().is_err() && z.to_vec().is_err());
+            assert!((sum.get()? - 30.0).abs() < 1e-12);
+        }
+        Ok(bits(&record.ravel().to_vec()?))
+    });
+    let x = Vector::<f64>::linspace(1.0, 2.0, n)
+        .to_vec()
+        .expect("few elements");
+    let row = |t: usize| x.iter().map(move |x| x * (t + 1) as f64);
+    let expected: Vec<f64> = (0..rows).flat_map(row).collect();
+    assert_eq!(found, bits(&expected));
+}

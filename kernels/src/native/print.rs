@@ -148,10 +148,9 @@ impl Printer<'_> {
     /// The type of whole numbers as large as the largest elements that a body computes with, if
     /// these are larger than truth values.
     fn truth_beside(&self, body: &[Inst]) -> Option<&'static str> {
-        let computed = self.types.iter().zip(body);
-        let computed =
-            computed.filter(|(_, inst)| !matches!(inst, Inst::Const(_) | Inst::Param(_)));
-        let sizes = computed.filter_map(|(dtype, _)| dtype.map(|dtype| dtype.real().size()));
+        let (uniform, needed) = (uniform_values(body), needed(body, &Inst::is_effect));
+        let computed = (0..body.len()).filter(|&i| !uniform[i] && needed[i]);
+        let sizes = computed.filter_map(|i| self.types[i].map(|dtype| dtype.real().size()));
         match sizes.max() {
             Some(8) => Some("u64"),
             Some(4) => Some("u32"),

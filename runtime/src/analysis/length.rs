@@ -9,8 +9,8 @@
 //! the place where a loop has begun, and what was decided behind a window that was new is decided
 //! again when it comes back; so the second time all its windows are known.
 //!
-//! All of this is a function of the tasks, the shapes of their stores and the settings, so every
-//! rank decides alike.
+//! All of this is a function of the tasks, of where they see their stores, of the shapes of these
+//! and of the settings, so every rank decides alike.
 
 use crate::analysis::schedule::{After, Schedule};
 

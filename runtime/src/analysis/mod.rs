@@ -179,10 +179,11 @@ fn steps(window: &Window) -> Vec<u64> {
                 view.push_words_from(view.offset(), &mut words);
                 // How far it lies from the view before it, which may be one of an earlier window:
                 // a program that goes on from row to row repeats itself.
-                let before = window.places.of(arg.slot).map_or(0, |place| place.before);
-                let last = seen[arg.slot as usize].get_or_insert(before);
-                words.push(view.first().wrapping_sub(*last) as u64);
-                *last = view.first();
+                let first = view.first();
+                let last = seen[arg.slot as usize];
+                let last = last.unwrap_or_else(|| window.places.origin(arg.slot, first));
+                words.push(first.wrapping_sub(last) as u64);
+                seen[arg.slot as usize] = Some(first);
             }
         }
         hash(&words)

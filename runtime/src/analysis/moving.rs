@@ -24,8 +24,8 @@ pub(crate) struct Place {
     last: Offset,
     /// Whether the key has where it lies.
     is_fixed: bool,
-    /// The first element of the last view before the window.
-    pub(super) before: usize,
+    /// The first element of the last view before the window; `usize::MAX` if there was none.
+    before: usize,
 }
 
 /// Where a window sees its stores.
@@ -128,8 +128,18 @@ impl Places {
     }
 
     /// Where a slot lies, if it is seen through a view.
-    pub(crate) fn of(&self, slot: u32) -> Option<&Place> {
+    fn of(&self, slot: u32) -> Option<&Place> {
         self.of.get(slot as usize)?.as_ref()
+    }
+
+    /// Where the views of a store begin, as seen from another place: where the last one before the
+    /// window began, or the first one, or as the key has it.
+    pub(super) fn origin(&self, slot: u32, first: usize) -> usize {
+        match self.of(slot) {
+            Some(place) if !place.is_fixed && place.before == usize::MAX => first,
+            Some(place) if !place.is_fixed => place.before,
+            _ => 0,
+        }
     }
 
     /// Forgets the slots from this one on.

@@ -57,6 +57,9 @@ pub(crate) struct Window {
     expected: Vec<Arc<[u64]>>,
 }
 
+/// Stands in front of a place in a key: no word of a task.
+const PLACE: u64 = u64::MAX;
+
 /// A task in the window.
 #[derive(Debug)]
 pub(crate) struct Task {
@@ -150,7 +153,6 @@ impl Window {
                         before: arg.store.last_view.load(Ordering::Relaxed),
                     };
                     self.places.push_view(&sight, &mut self.key);
-                    arg.store.last_view.store(view.first(), Ordering::Relaxed);
                 }
             }
             self.args.push(Arg {
@@ -170,6 +172,10 @@ impl Window {
             }
         }
         for (declared, arg) in body.args().iter().zip(&self.args[first_arg..]) {
+            if let Some(view) = &arg.view {
+                let last_view = &self.stores[arg.slot as usize].last_view;
+                last_view.store(view.first(), Ordering::Relaxed);
+            }
             if declared.is_written() {
                 self.written[arg.slot as usize] = true;
                 self.stores[arg.slot as usize].forget_gathers();
@@ -378,6 +384,7 @@ impl Window {
     pub(crate) fn push_places(&mut self) -> bool {
         let n_words = self.key.len();
         for (_, offset) in self.places.free() {
+            self.key.push(PLACE);
             self.key.extend(offset.map(|offset| offset as u64));
         }
         self.key.len() > n_words
@@ -385,12 +392,13 @@ impl Window {
 
     /// Takes them out of the key again.
     pub(crate) fn pop_places(&mut self) {
-        let n_words = self.places.free().count() * MAX_RANK;
+        let n_words = self.places.free().count() * (1 + MAX_RANK);
         self.key.truncate(self.key.len() - n_words);
     }
 
     /// Notes how far the slots lie from the places for which a schedule was made.
     pub(crate) fn move_from(&mut self, places: &[(u32, Offset)]) {
+        self.moved.clear();
         let shape = |slot: u32| self.stores[slot as usize].shape();
         self.moved.extend(moved(self.places.free(), places, shape));
     }

@@ -241,9 +241,10 @@ impl Running<'_, '_> {
             // rows, entries or columns its layout and piece name: `analysis::place` placed them
             // by the same partitions that the instances have, `tasks::check` has compared views and
             // shapes with the stores, `Piece::build` has checked indices and ranges, and
-            // `check_entries` the entries. Outputs are new, taken over as `Program::compile` was
-            // told through equal `memory` numbers, or made unique by `make_unique`. The frame keeps
-            // all of them alive.
+            // `check_entries` the entries. Where a store has moved, the offsets are those of the
+            // views of this window: steps, shapes and distances are equal where keys are. Outputs
+            // are new, taken over as `Program::compile` was told through equal `memory` numbers, or
+            // made unique by `make_unique`. The frame keeps all of them alive.
             Executor::Blocks => unsafe {
                 program.run_loops(&launch, (loops.clone(), part), &settings, workers);
             },

@@ -14,7 +14,7 @@ use super::{Inputs, Running};
 use crate::analysis::fuse::Group;
 use crate::analysis::fuse::Solved;
 use crate::analysis::place;
-use crate::analysis::schedule::{FusedTask, TaskNote};
+use crate::analysis::schedule::{Binding, From, FusedTask, TaskNote};
 use crate::analysis::solve::Slot;
 use crate::error::Error;
 use crate::tasks::argument::{Access, BodyArg};
@@ -193,6 +193,16 @@ impl Running<'_, '_> {
         let place = (&mut cuts, self.context.comm.rank());
         let mut part =
             place::plan_some(&tasks, (launch, overlaps), &slots, &self.task.frees, place);
+        // These are the places of the views of this window. Bindings of a schedule are those of the
+        // window for which it was made, and get the difference when they are bound.
+        for binding in &mut part.bindings {
+            if let Binding::Array { from, offset, .. } | Binding::DenseRows { from, offset, .. } =
+                binding
+                && let From::Slot(slot) = *from
+            {
+                *offset -= self.window.moved_by(slot);
+            }
+        }
         part.exchange_as(self.task, &slots).then_some(part)
     }
 }

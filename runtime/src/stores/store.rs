@@ -48,7 +48,8 @@ pub struct Store {
     /// with this store; written and read under the window's lock only.
     pub(crate) under_way: AtomicU64,
     pub(crate) last_window: AtomicU64,
-    /// Where the last view of the store began that a task was issued with; as above.
+    /// Where the last view of the store began that a task was issued with, `usize::MAX` before the
+    /// first one; as above.
     pub(crate) last_view: AtomicUsize,
     /// Whether its task has succeeded on all ranks or failed on all.
     is_agreed: AtomicBool,
@@ -140,7 +141,7 @@ impl Store {
             around: AtomicU64::new(0),
             under_way: AtomicU64::new(0),
             last_window: AtomicU64::new(0),
-            last_view: AtomicUsize::new(0),
+            last_view: AtomicUsize::new(usize::MAX),
             is_agreed: AtomicBool::new(false),
             is_derived_from: AtomicBool::new(false),
             state,

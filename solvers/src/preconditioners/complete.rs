@@ -5,13 +5,18 @@
 //! depend on their number; on the instruction set of the machine they do. L U is that of the
 //! matrix: its entries are put in the order of its columns, each of which has its largest number as
 //! pivot, so what the columns are multiplied by makes no difference. (Factors of the transpose lose
-//! digits of solutions where columns differ in size.) For Cholesky's factors rows are given to faer
+//! digits of solutions where columns differ in size.) That rows differ in size makes none either,
+//! since both are brought near 1 before ([`balance`]); nor has faer, which multiplies by the
+//! inverses of pivots, any whose inverse is infinite. For Cholesky's factors rows are given to faer
 //! as columns, so what it factors is the transpose, which is the conjugate.
 
+mod balance;
 mod lower;
 
+use self::balance::Balance;
+
 use super::system::{Factorisation, Lower, System, indefinite, singular};
-use crate::powers::{exponent, times_power_of};
+use crate::powers::times_power_of;
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::linalg::solvers::LltError;
 use faer::sparse::linalg::LuError;
@@ -27,9 +32,12 @@ use sparsefuse_sparse::LocalRows;
 use std::borrow::Cow;
 use std::iter::repeat_n;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::Arc;
 
 const OP: &str = "direct";
+/// What has a row or a column without entries, or too few in some of them.
+const SINGULAR: &str = "one that is singular whatever its values";
 
 /// Whether there are complete factorisations.
 pub(crate) const HAS_FACTORS: bool = true;
@@ -151,23 +159,19 @@ macro_rules! ways_into_faer {
 ways_into_faer!(f64: real_factors, real_update, real_solve);
 ways_into_faer!(Complex<f64>: complex_factors, complex_update, complex_solve);
 
-/// The exponent from which on rows are multiplied by a power of two: faer multiplies by the
-/// inverses of pivots, which are infinite for some numbers.
-const FAR: i32 = 500;
-
 /// The factors in the precision they are computed in.
 struct Factors<E> {
     structure: Arc<Structure>,
     values: Values<E>,
-    /// The powers of two that the rows were multiplied by; empty where no row was.
-    powers: Vec<i32>,
+    /// What rows and columns were multiplied by.
+    balance: Balance,
 }
 
 /// The structure of a matrix.
 struct Structure {
     /// Where its rows begin and end among its entries, and the column of each.
     pos: Vec<usize>,
-    crd: Vec<usize>,
+    crd: Vec<u32>,
     /// What faer gets, whose entries are those of the matrix in this order, if it is another one.
     columns: SymbolicSparseColMat<usize>,
     order: Option<Vec<usize>>,
@@ -177,18 +181,19 @@ impl Structure {
     fn new(method: Factorisation, pos: &[u64], crd: &[u32]) -> Result<Self, Error> {
         let n = pos.len() - 1;
         let pos: Vec<usize> = try_collect(pos.iter().map(|&pos| pos as usize))?;
-        let crd: Vec<usize> = try_collect(crd.iter().map(|&column| column as usize))?;
-        let own = |list: &[usize]| try_collect(list.iter().copied());
+        let crd: Vec<u32> = try_collect(crd.iter().copied())?;
         let (starts, rows, order) = match method {
             Factorisation::Lu => {
                 let [starts, rows, order] = by_columns(&pos, &crd)?;
                 (starts, rows, Some(order))
             }
-            Factorisation::Cholesky => (own(&pos)?, own(&crd)?, None),
+            Factorisation::Cholesky => {
+                let rows = try_collect(crd.iter().map(|&column| column as usize))?;
+                (try_collect(pos.iter().copied())?, rows, None)
+            }
         };
-        if let Some(column) = (0..n).find(|&column| starts[column] == starts[column + 1]) {
-            let found = format!("one without an entry in column {column}");
-            return Err(singular(&found));
+        if (0..n).any(|column| starts[column] == starts[column + 1]) {
+            return Err(singular(SINGULAR));
         }
         Ok(Self {
             columns: SymbolicSparseColMat::new_checked(n, n, starts, None, rows),
@@ -201,8 +206,12 @@ impl Structure {
     /// Whether it is that of a matrix with these rows.
     fn is_of(&self, pos: &[u64], crd: &[u32]) -> bool {
         let pos = pos.iter().map(|&pos| pos as usize);
-        let crd = crd.iter().map(|&column| column as usize);
-        pos.eq(self.pos.iter().copied()) && crd.eq(self.crd.iter().copied())
+        pos.eq(self.pos.iter().copied()) && *crd == *self.crd
+    }
+
+    /// The entries of a row.
+    fn entries(&self, row: usize) -> Range<usize> {
+        self.pos[row]..self.pos[row + 1]
     }
 
     /// The entries in the order of faer's.
@@ -216,11 +225,11 @@ impl Structure {
 
 /// Where the columns of a square matrix begin and end, the row of each of their entries, and its
 /// number in the order of the rows.
-fn by_columns(pos: &[usize], crd: &[usize]) -> Result<[Vec<usize>; 3], Error> {
+fn by_columns(pos: &[usize], crd: &[u32]) -> Result<[Vec<usize>; 3], Error> {
     let n = pos.len() - 1;
     let mut starts = try_collect(repeat_n(0, n + 1))?;
     for &column in crd {
-        starts[column + 1] += 1;
+        starts[column as usize + 1] += 1;
     }
     for column in 0..n {
         starts[column + 1] += starts[column];
@@ -230,7 +239,7 @@ fn by_columns(pos: &[usize], crd: &[usize]) -> Result<[Vec<usize>; 3], Error> {
     let mut order = try_collect(repeat_n(0, crd.len()))?;
     for row in 0..n {
         for entry in pos[row]..pos[row + 1] {
-            let place = &mut next[crd[entry]];
+            let place = &mut next[crd[entry] as usize];
             rows[*place] = row;
             order[*place] = entry;
             *place += 1;
@@ -299,7 +308,7 @@ impl<E: Number> Factors<E> {
         method: Factorisation,
         pos: &[u64],
         crd: &[u32],
-        entries: Vec<E>,
+        mut entries: Vec<E>,
     ) -> Result<Self, Error> {
         let n = pos.len() - 1;
         if let Some(row) = (0..n).find(|&row| pos[row] == pos[row + 1]) {
@@ -307,9 +316,9 @@ impl<E: Number> Factors<E> {
             return Err(Error::argument(OP, expected, "none"));
         }
         let structure = Structure::new(method, pos, crd)?;
-        let (entries, powers) = match method {
-            Factorisation::Lu => near_one(&structure.pos, entries)?,
-            Factorisation::Cholesky => (entries, Vec::new()),
+        let balance = match method {
+            Factorisation::Lu => Balance::of(&structure, &mut entries)?,
+            Factorisation::Cholesky => Balance::default(),
         };
         let ordered = structure.ordered(&entries)?;
         let matrix = SparseColMatRef::new(structure.columns.as_ref(), &ordered[..]);
@@ -329,15 +338,15 @@ impl<E: Number> Factors<E> {
         let factors = Self {
             structure,
             values,
-            powers,
+            balance,
         };
         factors.checked(&entries)
     }
 
-    fn with_values(&self, entries: Vec<E>) -> Result<Self, Error> {
-        let (entries, powers) = match &self.values {
-            Values::Lu(..) => near_one(&self.structure.pos, entries)?,
-            Values::Cholesky(..) => (entries, Vec::new()),
+    fn with_values(&self, mut entries: Vec<E>) -> Result<Self, Error> {
+        let balance = match &self.values {
+            Values::Lu(..) => Balance::of(&self.structure, &mut entries)?,
+            Values::Cholesky(..) => Balance::default(),
         };
         let ordered = self.structure.ordered(&entries)?;
         let matrix = SparseColMatRef::new(self.structure.columns.as_ref(), &ordered[..]);
@@ -349,7 +358,7 @@ impl<E: Number> Factors<E> {
         let factors = Self {
             structure,
             values,
-            powers,
+            balance,
         };
         factors.checked(&entries)
     }
@@ -379,16 +388,20 @@ impl<E: Number> Factors<E> {
 
     fn solve(&self, mut b: Vec<E>, system: System) -> Result<Vec<E>, Error> {
         if system == System::Plain {
-            times_powers(&mut b, &self.powers);
+            self.balance.times_rows(&mut b);
+        } else {
+            self.balance.times_columns(&mut b);
         }
         let mut x = self.solve_scaled(&b, system)?;
-        if system != System::Plain {
-            times_powers(&mut x, &self.powers);
+        if system == System::Plain {
+            self.balance.times_columns(&mut x);
+        } else {
+            self.balance.times_rows(&mut x);
         }
         Ok(x)
     }
 
-    /// The solution of the system whose rows were multiplied by powers of two.
+    /// The solution of the system whose rows and columns were multiplied by powers of two.
     fn solve_scaled(&self, b: &[E], system: System) -> Result<Vec<E>, Error> {
         let n = b.len();
         let mut x = Mat::new();
@@ -431,36 +444,6 @@ impl<E: Number> Factors<E> {
     }
 }
 
-/// The entries, with those of rows far from 1 multiplied by a power of two that brings the largest
-/// near 1, and these powers: none where no row is far.
-fn near_one<E: Number>(ends: &[usize], mut entries: Vec<E>) -> Result<(Vec<E>, Vec<i32>), Error> {
-    let power = |row: &[E]| {
-        let largest = row
-            .iter()
-            .fold(0.0, |most: f64, x| most.max(x.largest_part()));
-        let exponent = exponent(largest);
-        if exponent.abs() > FAR { -exponent } else { 0 }
-    };
-    let rows = ends.windows(2).map(|ends| ends[0]..ends[1]);
-    let powers = rows.clone().map(|row| power(&entries[row]));
-    if powers.clone().all(|power| power == 0) {
-        return Ok((entries, Vec::new()));
-    }
-    let powers = try_collect(powers)?;
-    for (row, &power) in rows.zip(&powers) {
-        for entry in &mut entries[row] {
-            *entry = entry.times_power(power);
-        }
-    }
-    Ok((entries, powers))
-}
-
-fn times_powers<E: Number>(x: &mut [E], powers: &[i32]) {
-    for (x, &power) in x.iter_mut().zip(powers) {
-        *x = x.times_power(power);
-    }
-}
-
 /// The numeric phase of L U.
 fn lu<E: Number>(
     symbolic: &Arc<SymbolicLu<usize>>,
@@ -474,9 +457,7 @@ fn lu<E: Number>(
     symbolic
         .factorize_numeric_lu(&mut numeric, matrix, Par::Seq, stack, params)
         .map_err(|error| match error {
-            LuError::SymbolicSingular { .. } => {
-                singular("one that is singular whatever its values")
-            }
+            LuError::SymbolicSingular { .. } => singular(SINGULAR),
             LuError::Generic(error) => refused(error),
         })?;
     Ok(Values::Lu(Arc::clone(symbolic), numeric))

@@ -42,9 +42,9 @@ pub fn spsolve<T: Field, B: RightSide<T>>(a: &Csr<T>, b: &B) -> Result<B::Soluti
 }
 
 /// The LU factorisation of a square matrix, with an order that keeps fill low (COLAMD) and partial
-/// pivoting: each pivot is the largest number of its column, so solutions are accurate however
-/// large columns are beside each other. Every rank gathers and factors the whole matrix: more ranks
-/// take no less time, nor memory on each.
+/// pivoting. Rows and columns are brought near each other in size before, by powers of two (Ruiz,
+/// RAL-TR-2001-034), so that no digits are lost where they are in unlike units. Every rank gathers
+/// and factors the whole matrix: more ranks take no less time, nor memory on each.
 ///
 /// # Errors
 ///

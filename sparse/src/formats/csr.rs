@@ -376,6 +376,11 @@ impl<T: Numeric> Csr<T> {
         Ok(self.adjoint.get_or_init(|| adjoint))
     }
 
+    /// Whether [`Csr::kept_adjoint`] is there, on all ranks alike.
+    pub(crate) fn has_kept_adjoint(&self) -> bool {
+        self.adjoint.get().is_some()
+    }
+
     /// Whether another matrix has entries at the same places. Free where the two share their
     /// structure, as matrices do that differ by [`Csr::with_values`] or [`Csr::scale`]; else it
     /// executes the window, and every rank must ask.

@@ -77,13 +77,14 @@ impl<T: Numeric> Csr<T> {
     }
 }
 
-/// Entries from which on the adjoint of a matrix that is cut is too much for each rank.
+/// Entries of each rank from which on the adjoint of all of a matrix is too much for it.
 const MUCH: usize = 1 << 16;
 
 impl<T: Numeric> Csr<T> {
     /// [`Csr::rmatvec`] for methods that need many of them: a product with [`Csr::kept_adjoint`],
     /// which is packed as any other. But where the matrix is cut and the product so short that all
-    /// of it lies with every rank, so would the whole adjoint; then it goes from rank to rank.
+    /// of it lies with every rank, so would the whole adjoint; then it goes from rank to rank, as a
+    /// host task, if the adjoint is not there already.
     ///
     /// # Errors
     ///
@@ -95,7 +96,8 @@ impl<T: Numeric> Csr<T> {
             partition == Partition::Replicated
         };
         let is_passed = self.runtime().ranks() > 1
-            && self.nnz() >= MUCH
+            && self.nnz() / self.runtime().ranks() >= MUCH
+            && !self.has_kept_adjoint()
             && is_whole(self.n_cols())
             && !is_whole(self.n_rows());
         match is_passed {

@@ -1,7 +1,7 @@
 //! Sums and norms: products with a vector of ones and reductions of the values, so lazy, fused and
-//! in the runtime's order of summation. What goes by columns is one pass over the entries where a
-//! rank has them all ([`ColumnSums`]), and else goes through the transpose, which has the same
-//! order.
+//! in the runtime's order of summation; sums of rows of matrices with far more columns than entries
+//! are made when they are asked for. What goes by columns is one pass over the entries where a rank
+//! has them all ([`ColumnSums`]), and else goes through the transpose, which has the same order.
 
 use super::expect;
 use crate::formats::csr::Csr;
@@ -51,7 +51,9 @@ pub(super) use twins;
 twins! {
     Numeric;
     /// The sums along an axis, as [`Array::sum_axis`](sparsefuse_dense::Array::sum_axis): 1 for
-    /// those of the rows, by one product with a vector; 0 for those of the columns, over ascending
+    /// those of the rows, by one product with a vector, or, of a matrix with four times as many
+    /// columns as entries and rows, by one pass over the entries, which executes the window; 0 for
+    /// those of the columns, over ascending
     /// rows, by one pass over the entries, which executes the window; where ranks have some rows
     /// each, by one transpose more. Those of `f32` are added in double precision, which takes one
     /// task and as many entries in `f64` for a while: a sum goes over one element after the other,
@@ -65,7 +67,8 @@ twins! {
     /// # Ok::<(), sparsefuse_sparse::Error>(())
     /// ```
     sum_axis try_sum_axis(&self, axis: usize) -> Vector<T>;
-    /// If there is no such axis; along axis 0 as [`Csr::transpose`].
+    /// If there is no such axis; along axis 0 as [`Csr::transpose`]; where the window is executed,
+    /// if the computation of the values failed.
     {
         match T::DTYPE {
             DType::F32 => self.sums_by::<f64>(axis),
@@ -89,7 +92,7 @@ twins! {
     { self.try_abs()?.try_sum_axis(0)?.try_norm_inf() }
 
     /// The infinity norm of the operator: the largest sum of absolute values of a row, SciPy's
-    /// `norm(a, inf)`. One product with a vector and one reduction. (`norm_inf` of an array is its
+    /// `norm(a, inf)`. [`Csr::sum_axis`] and one reduction. (`norm_inf` of an array is its
     /// largest absolute value.)
     norm_inf try_norm_inf(&self) -> Scalar<T::Real>;
     /// As [`Csr::try_sum_axis`].
