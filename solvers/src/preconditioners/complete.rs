@@ -5,10 +5,10 @@
 //! depend on their number; on the instruction set of the machine they do. L U is that of the
 //! matrix: its entries are put in the order of its columns, each of which has its largest number as
 //! pivot, so what the columns are multiplied by makes no difference. (Factors of the transpose lose
-//! digits of solutions where columns differ in size.) That rows differ in size makes none either,
-//! since both are brought near 1 before ([`balance`]); nor has faer, which multiplies by the
-//! inverses of pivots, any whose inverse is infinite. For Cholesky's factors rows are given to faer
-//! as columns, so what it factors is the transpose, which is the conjugate.
+//! digits of solutions where columns differ in size.) That rows differ in size makes little, since
+//! both are brought near 1 before ([`balance`]); so inverses of pivots, by which faer multiplies,
+//! are finite. For Cholesky's factors rows are given to faer as columns, so what it factors is the
+//! transpose, which is the conjugate.
 
 mod balance;
 mod lower;
@@ -32,7 +32,6 @@ use sparsefuse_sparse::LocalRows;
 use std::borrow::Cow;
 use std::iter::repeat_n;
 use std::marker::PhantomData;
-use std::ops::Range;
 use std::sync::Arc;
 
 const OP: &str = "direct";
@@ -209,9 +208,13 @@ impl Structure {
         pos.eq(self.pos.iter().copied()) && *crd == *self.crd
     }
 
-    /// The entries of a row.
-    fn entries(&self, row: usize) -> Range<usize> {
-        self.pos[row]..self.pos[row + 1]
+    /// Calls `visit` with each entry, its row and its column, row by row.
+    fn each(&self, mut visit: impl FnMut(usize, usize, usize)) {
+        for (row, ends) in self.pos.windows(2).enumerate() {
+            for entry in ends[0]..ends[1] {
+                visit(entry, row, self.crd[entry] as usize);
+            }
+        }
     }
 
     /// The entries in the order of faer's.

@@ -42,8 +42,8 @@ pub fn spsolve<T: Field, B: RightSide<T>>(a: &Csr<T>, b: &B) -> Result<B::Soluti
 }
 
 /// The LU factorisation of a square matrix, with an order that keeps fill low (COLAMD) and partial
-/// pivoting. Rows and columns are brought near each other in size before, by powers of two (Ruiz,
-/// RAL-TR-2001-034), so that no digits are lost where they are in unlike units. Every rank gathers
+/// pivoting. Rows and columns are brought near each other in size before, by powers of two (Curtis
+/// and Reid, 1972), so that few digits are lost where they are in unlike units. Every rank gathers
 /// and factors the whole matrix: more ranks take no less time, nor memory on each.
 ///
 /// # Errors

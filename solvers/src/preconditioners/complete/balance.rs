@@ -1,7 +1,11 @@
-//! Powers of two for the rows and columns of a matrix, by which the largest number of each comes
-//! near 1: Ruiz, "A scaling algorithm to equilibrate both rows and columns norms in matrices"
-//! (RAL-TR-2001-034). They round nothing. What they change are pivots: the largest number of a
-//! column says nothing where an equation is written in other units than the next one.
+//! Powers of two for the rows and columns of a matrix, by which the sizes of their entries come
+//! near 1 in the mean of the exponents: Curtis and Reid, "On the automatic scaling of matrices for
+//! Gaussian elimination" (1972), by some rounds over columns and rows in turn. They round nothing.
+//! What they change are pivots: the largest number of a column says nothing where an equation is
+//! written in other units than the next one.
+//!
+//! By the columns alone no pivot changes. What is left of the sizes of rows after some rounds is
+//! alike in rows that have columns in common, and only such are compared.
 
 use super::{Number, Structure};
 use crate::powers::exponent;
@@ -17,59 +21,60 @@ pub(super) struct Balance {
 
 /// Exponents up to this one make no difference.
 const NEAR: i32 = 8;
-/// The most rounds. Each halves the distances from 1, of which the largest is about 2^1074.
-const ROUNDS: usize = 16;
+/// The most rounds.
+const ROUNDS: usize = 20;
 
 impl Balance {
-    /// For entries of a structure, row by row, which are multiplied; of one that needs none they
-    /// stay as they are.
+    /// For entries of a structure, row by row, which are multiplied; those of a matrix that needs
+    /// it not stay as they are.
     pub(super) fn of<E: Number>(structure: &Structure, entries: &mut [E]) -> Result<Self, Error> {
         let n = structure.pos.len() - 1;
-        let exponents: Vec<i32> =
+        // The logarithms of sizes, less those of rows and columns; of 0 there is none.
+        let mut sizes: Vec<f64> =
             try_collect(entries.iter().map(|entry| match entry.largest_part() {
-                0.0 => i32::MIN,
-                largest => exponent(largest),
+                0.0 => f64::NAN,
+                largest => f64::from(exponent(largest)),
             }))?;
-        let zeros = || try_collect::<i32>(repeat_n(0, n));
+        let zeros = || try_collect::<f64>(repeat_n(0.0, n));
         let (mut rows, mut columns) = (zeros()?, zeros()?);
-        let (mut of_rows, mut of_columns) = (zeros()?, zeros()?);
+        let (mut sums, mut counts) = (zeros()?, zeros()?);
         for _ in 0..ROUNDS {
-            of_rows.fill(i32::MIN);
-            of_columns.fill(i32::MIN);
-            for row in 0..n {
-                for entry in structure.entries(row) {
-                    if exponents[entry] == i32::MIN {
-                        continue;
+            let mut largest = 0.0_f64;
+            for by_rows in [false, true] {
+                sums.fill(0.0);
+                counts.fill(0.0);
+                structure.each(|entry, row, column| {
+                    if !sizes[entry].is_nan() {
+                        let line = if by_rows { row } else { column };
+                        sums[line] += sizes[entry];
+                        counts[line] += 1.0;
                     }
-                    let column = structure.crd[entry] as usize;
-                    let size = exponents[entry] + rows[row] + columns[column];
-                    of_rows[row] = of_rows[row].max(size);
-                    of_columns[column] = of_columns[column].max(size);
+                });
+                for (sum, &count) in sums.iter_mut().zip(&counts) {
+                    *sum /= count.max(1.0);
+                    largest = largest.max(sum.abs());
+                }
+                structure.each(|entry, row, column| {
+                    sizes[entry] -= sums[if by_rows { row } else { column }];
+                });
+                let powers = if by_rows { &mut rows } else { &mut columns };
+                for (power, mean) in powers.iter_mut().zip(&sums) {
+                    *power -= mean;
                 }
             }
-            let mut has_changed = false;
-            for (powers, largest) in [(&mut rows, &of_rows), (&mut columns, &of_columns)] {
-                for (power, &largest) in powers.iter_mut().zip(largest) {
-                    if largest != i32::MIN && largest / 2 != 0 {
-                        *power -= largest / 2;
-                        has_changed = true;
-                    }
-                }
-            }
-            if !has_changed {
+            if largest < 1.0 {
                 break;
             }
         }
+        let whole = |powers: &[f64]| try_collect(powers.iter().map(|power| power.round() as i32));
+        let (rows, columns) = (whole(&rows)?, whole(&columns)?);
         let mut all = rows.iter().chain(&columns);
-        if all.all(|power| power.abs() <= NEAR) {
+        if all.all(|power: &i32| power.abs() <= NEAR) {
             return Ok(Self::default());
         }
-        for row in 0..n {
-            for entry in structure.entries(row) {
-                let power = rows[row] + columns[structure.crd[entry] as usize];
-                entries[entry] = entries[entry].times_power(power);
-            }
-        }
+        structure.each(|entry, row, column| {
+            entries[entry] = entries[entry].times_power(rows[row] + columns[column]);
+        });
         Ok(Self { rows, columns })
     }
 
