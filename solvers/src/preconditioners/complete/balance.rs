@@ -19,6 +19,9 @@ pub(super) struct Balance {
     columns: Vec<i32>,
 }
 
+/// Entries so many powers of two below the largest ones of their row and column say nothing of
+/// either.
+const FAR: i32 = 200;
 /// Exponents up to this one make no difference.
 const NEAR: i32 = 8;
 /// The most rounds.
@@ -30,11 +33,7 @@ impl Balance {
     pub(super) fn of<E: Number>(structure: &Structure, entries: &mut [E]) -> Result<Self, Error> {
         let n = structure.pos.len() - 1;
         // The logarithms of sizes, less those of rows and columns; of 0 there is none.
-        let mut sizes: Vec<f64> =
-            try_collect(entries.iter().map(|entry| match entry.largest_part() {
-                0.0 => f64::NAN,
-                largest => f64::from(exponent(largest)),
-            }))?;
+        let mut sizes = sizes(structure, entries)?;
         let zeros = || try_collect::<f64>(repeat_n(0.0, n));
         let (mut rows, mut columns) = (zeros()?, zeros()?);
         let (mut sums, mut counts) = (zeros()?, zeros()?);
@@ -87,6 +86,31 @@ impl Balance {
     pub(super) fn times_columns<E: Number>(&self, x: &mut [E]) {
         times_powers(x, &self.columns);
     }
+}
+
+/// The exponents of the entries; of those that say nothing, not a number.
+fn sizes<E: Number>(structure: &Structure, entries: &[E]) -> Result<Vec<f64>, Error> {
+    let n = structure.pos.len() - 1;
+    let size = |entry: &E| match entry.largest_part() {
+        0.0 => i32::MIN,
+        largest => exponent(largest),
+    };
+    let least = || try_collect(repeat_n(i32::MIN, n));
+    let (mut of_rows, mut of_columns): (Vec<i32>, Vec<i32>) = (least()?, least()?);
+    structure.each(|entry, row, column| {
+        let size = size(&entries[entry]);
+        of_rows[row] = of_rows[row].max(size);
+        of_columns[column] = of_columns[column].max(size);
+    });
+    let mut sizes = try_collect(repeat_n(f64::NAN, entries.len()))?;
+    structure.each(|entry, row, column| {
+        let size = size(&entries[entry]);
+        let largest = of_rows[row].min(of_columns[column]);
+        if size != i32::MIN && size >= largest - FAR {
+            sizes[entry] = f64::from(size);
+        }
+    });
+    Ok(sizes)
 }
 
 fn times_powers<E: Number>(x: &mut [E], powers: &[i32]) {

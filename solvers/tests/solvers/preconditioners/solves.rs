@@ -237,4 +237,11 @@ fn direct_solves_of_rows_and_columns_of_unlike_sizes() {
         let error = (x - 1.0).norm_inf().get().unwrap();
         assert!(error < 1e-15, "{error:e}");
     }
+    // Numbers that are next to nothing in a row say nothing of it.
+    let line = |row: usize| (0..40).map(move |column| (row, column, 1e-300));
+    let noise = Csr::from_entries(40, 40, line(3).chain(line(20))).unwrap();
+    let a = gallery::poisson1d::<f64>(40).unwrap() + noise;
+    let b = Vector::<f64>::full([40], 1e250);
+    let x = splu(&a).unwrap().solve(&b).unwrap();
+    assert!(residual(&a, &b, &x) < 1e-13);
 }
