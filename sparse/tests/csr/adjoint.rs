@@ -292,13 +292,22 @@ fn vectors_that_every_rank_has() {
 fn tall_matrices_are_not_transposed_on_each_rank() {
     for ranks in [1, 2, 3] {
         let found = run_ranks(ranks, &Config::default(), |runtime| {
-            let (n_rows, n_cols) = (9000, 40);
+            // More than 65536 entries on each rank.
+            let (n_rows, n_cols) = (30_000, 40);
             let triplets = (0..n_rows).flat_map(|row| {
                 (0..8).map(move |k| (row, (row * 7 + k * 5) % n_cols, (row + k) as f64 * 0.01))
             });
             let a = Csr::from_entries(n_rows, n_cols, triplets).expect("it fits");
             let x = Vector::<f64>::random_normal([n_rows], 1);
+            let before = runtime.counters().host_tasks;
             let product = a.try_rmatvec_again(&x).expect("it fits");
+            runtime.flush();
+            let host_tasks = runtime.counters().host_tasks - before;
+            assert_eq!(
+                host_tasks,
+                u64::from(ranks > 1),
+                "it goes from rank to rank"
+            );
             let expected = a.adjoint().expect("it fits").matvec(&x);
             let product = bits(&product.to_vec().expect("it runs"));
             assert_eq!(product, bits(&expected.to_vec().expect("it runs")));

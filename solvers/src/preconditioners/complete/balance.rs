@@ -19,8 +19,8 @@ pub(super) struct Balance {
     columns: Vec<i32>,
 }
 
-/// Entries so many powers of two below the largest ones of their row and column say nothing of
-/// either.
+/// An entry whose exponent is further than this below those of the largest ones of its row and its
+/// column is left out of both means.
 const FAR: i32 = 200;
 /// Exponents up to this one make no difference.
 const NEAR: i32 = 8;
