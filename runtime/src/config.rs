@@ -49,9 +49,9 @@ pub struct Config {
     /// default is the L2 cache of most machines; 0 lets them do so wherever they
     /// can, and `usize::MAX` nowhere.
     pub band_threshold: usize,
-    /// How often entries are read in plain form by one structure before they are packed, which
-    /// takes about the time of three reads. With 0 the first read packs them, with `usize::MAX`
-    /// none does.
+    /// How often entries are read in plain form by one structure before they are packed; eight
+    /// times as often where few rows go on as those before them, which takes that much longer. With
+    /// 0 the first read packs them, with `usize::MAX` none does.
     pub pack_after: usize,
     /// The instruction set of the kernels.
     pub isa: Isa,

@@ -35,7 +35,7 @@ Environment (settings of the runtime; the options of a command come first):
   SPARSEFUSE_CHECK    0 or 1: whether ranks check that they run the same program
   SPARSEFUSE_MEMORY   the most bytes that the arrays of one rank may take
   SPARSEFUSE_MPI      0: ignore mpiexec and srun, and run alone
-  SPARSEFUSE_PACK     0 or 1: whether matrices are packed at their second product
+  SPARSEFUSE_PACK     0 or 1: whether matrices that are multiplied again are packed
   SPARSEFUSE_DEVICE   none, cuda, cuda:1 or emulated: where kernels run besides the processors
   SPARSEFUSE_DEVICE_BYTES  the bytes that a task moves at least to go there (4194304)
   SPARSEFUSE_NVRTC    the library that compiles for GPUs, libnvrtc.so, where it is not found

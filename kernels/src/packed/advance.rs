@@ -12,6 +12,7 @@ const STRETCH: usize = 32;
 /// The end of the rows, of `rows`, that have the columns of the row `period` rows before them
 /// advanced by `by`: where the first begins that does not. `pos` has one position more than there
 /// are rows, `crd` the columns from position `pos[0]` on; there are `period` rows before `rows`.
+#[inline]
 pub(crate) fn end_of_advance(
     pos: &[u64],
     crd: &[u32],
@@ -29,6 +30,17 @@ pub(crate) fn end_of_advance(
     if rows.is_empty() || !may_advance(rows.start) {
         return rows.start;
     }
+    end_of_advancing(pos, crd, rows, (period, by))
+}
+
+/// The same, without a look at the first row's length and first column beforehand.
+#[inline(never)]
+fn end_of_advancing(
+    pos: &[u64],
+    crd: &[u32],
+    rows: Range<usize>,
+    (period, by): (usize, u32),
+) -> usize {
     let all_advance = |rows: Range<usize>| {
         let step = pos[rows.start] - pos[rows.start - period];
         let ends = &pos[rows.start + 1..=rows.end];

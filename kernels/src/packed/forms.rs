@@ -92,12 +92,11 @@ fn plan<W: Word>(
 }
 
 fn to_bytes<W: Word>(words: &[W]) -> Result<Vec<u8>, TryReserveError> {
-    let size = size_of::<W>();
     let mut bytes = Vec::new();
     bytes.try_reserve(size_of_val(words))?;
     bytes.resize(size_of_val(words), 0);
-    for (target, word) in bytes.chunks_exact_mut(size).zip(words) {
-        word.write(target);
+    for (target, word) in W::places_mut(&mut bytes).iter_mut().zip(words) {
+        *target = word.to_bytes();
     }
     Ok(bytes)
 }

@@ -31,6 +31,7 @@ mod forms;
 mod paced;
 mod plan;
 mod rows;
+mod strips;
 mod structure;
 #[cfg(test)]
 mod tests;

@@ -89,14 +89,18 @@ fn paced(rows: PlainRows<'_>, range: Range<usize>) -> Option<(Pace, usize)> {
     (end - range.start >= LONG).then_some((pace, end))
 }
 
-/// The end of the rows that begin here and have a pace.
+/// The end of the rows that begin here and have a pace; the first of them if they are not enough.
 fn end_of(rows: PlainRows<'_>, range: &Range<usize>, pace: Pace) -> usize {
     let (period, advance) = (pace.period(), pace.advance());
     let second = range.start + period;
-    if second > range.end || !(range.start..second).all(|row| is_regular(rows, row)) {
+    if range.end < range.start + LONG {
         return range.start;
     }
+    // Few rows go on so, which their lengths or first columns tell: all of them are looked at then.
     let end = rows.end_of_advance(second..range.end, (period, advance as u32));
+    if end < range.start + LONG || !(range.start..second).all(|row| is_regular(rows, row)) {
+        return range.start;
+    }
     // Columns advance as far as there are regular ones.
     let n_columns = rows.own_len.min(i32::MAX as usize + 1);
     let end_of_regular = |row: usize| {

@@ -194,11 +194,16 @@ impl StructurePart {
         start: usize,
         range: Range<usize>,
     ) -> Result<(), TryReserveError> {
-        let columns = || range.clone().flat_map(|row| rows.columns(row));
-        let base = columns().min().copied().unwrap_or(0);
-        let reach = columns().max().copied().unwrap_or(0) - base;
-        let width = match reach {
-            _ if range.clone().any(|row| rows.has_ghosts(row)) => Width::Ghosts,
+        let entries = rows.entries(range.start).start..rows.entries(range.end - 1).end;
+        let columns = &rows.crd[entries];
+        let (least, most) = columns
+            .iter()
+            .fold((u32::MAX, 0), |(least, most), &column| {
+                (column.min(least), column.max(most))
+            });
+        let base = least.min(most);
+        let width = match most - base {
+            _ if !columns.is_empty() && most as usize >= rows.own_len => Width::Ghosts,
             0..=0xff => Width::U8,
             0x100..=0xffff => Width::U16,
             _ => Width::U32,

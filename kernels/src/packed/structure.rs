@@ -238,15 +238,9 @@ impl StructurePart {
                 }
                 BlockKind::Window(number) => {
                     let window = self.windows[number as usize];
-                    let size = window.width.bytes();
-                    let mut stored = columns[window.columns..].chunks_exact(size);
-                    self.nodes.of(&window).for_each_column(|rows, k| {
-                        let distance = stored.next().map_or(0, |bytes| window.width.read(bytes));
-                        for row in rows {
-                            let at = entries(pos, first + row).start - base + k;
-                            target[at] = window.base + distance;
-                        }
-                    });
+                    let columns = &columns[window.columns..];
+                    let start_of = |row: usize| entries(pos, first + row).start - base;
+                    window.unpack(self.nodes.of(&window), columns, start_of, target);
                 }
             }
         }
@@ -262,16 +256,10 @@ impl StructurePart {
                 continue;
             };
             let window = self.windows[number as usize];
-            let mut at = window.columns - self.column_start;
-            let size = window.width.bytes();
+            let target = &mut target[window.columns - self.column_start..];
             let first = start + block.first as usize;
-            self.nodes.of(&window).for_each_column(|of, k| {
-                let entry = rows.entries(first + of.start).start + k;
-                window
-                    .width
-                    .write(rows.crd[entry] - window.base, &mut target[at..at + size]);
-                at += size;
-            });
+            let start_of = |row: usize| rows.entries(first + row).start;
+            window.fill(self.nodes.of(&window), rows.crd, start_of, target);
         }
     }
 

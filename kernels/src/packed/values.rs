@@ -3,6 +3,7 @@
 //! Which rows get which form is planned in `forms.rs`.
 
 use super::rows::entries;
+use super::strips::Strip;
 use super::structure::{Pattern, StructurePart};
 use super::words::{Word, Words};
 use super::{GROUP, PART, PackedStructure, PlainRows, Summary, split};
@@ -130,26 +131,35 @@ impl PackedValues {
                 .zip(ends)
                 .map(|(part, end)| end - part.start),
         );
-        let words = self.dictionary.chunks_exact(self.size).map(W::read);
-        let dictionary: Vec<W> = words.collect();
+        let words = W::places(&self.dictionary).iter();
+        let dictionary: Vec<W> = words.copied().map(W::of_bytes).collect();
         rows.for_each_part(workers, |number, range| {
             let mut target = targets[number]
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
+            let (part, of) = (&self.parts[number], &structure.parts[number]);
+            let start_of = |row: usize| rows.entries(range.start + row).start;
             let mut at = 0;
-            self.parts[number].for_each_entry(&structure.parts[number], |row, k| {
-                let value = values[rows.entries(range.start + row).start + k];
-                if dictionary.is_empty() {
-                    value.write(&mut target[at..at + self.size]);
-                    at += self.size;
-                } else {
+            let unit = if dictionary.is_empty() {
+                let target = W::places_mut(&mut target);
+                part.for_each_strip(of, start_of, |strip| {
+                    strip.interleave(values, &mut target[at..], W::to_bytes);
+                    at += strip.len();
+                });
+                self.size
+            } else {
+                let code = |value: W| {
                     let code = dictionary.binary_search(&value);
-                    target[at] = code.expect("the dictionary has all values") as u8;
-                    at += 1;
-                }
-            });
+                    code.expect("the dictionary has all values") as u8
+                };
+                part.for_each_strip(of, start_of, |strip| {
+                    strip.interleave(values, &mut target[at..], code);
+                    at += strip.len();
+                });
+                1
+            };
             // What is read behind the last value is the number of a value, too.
-            target[at..].fill(0);
+            target[at * unit..].fill(0);
         });
     }
 
@@ -166,32 +176,51 @@ impl PackedValues {
         target: &mut [u8],
         workers: &Workers,
     ) {
-        let size = self.size;
-        let targets = structure.split_entries(pos, size, target);
+        match self.size {
+            4 => self.unpack_words::<u32>(structure, pos, data, target, workers),
+            8 => self.unpack_words::<u64>(structure, pos, data, target, workers),
+            _ => self.unpack_words::<[u64; 2]>(structure, pos, data, target, workers),
+        }
+    }
+
+    fn unpack_words<W: Word>(
+        &self,
+        structure: &PackedStructure,
+        pos: &[u64],
+        data: &[u8],
+        target: &mut [u8],
+        workers: &Workers,
+    ) {
+        let targets = structure.split_entries(pos, self.size, target);
+        let dictionary = W::places(&self.dictionary);
         workers.run(self.parts.len(), |number| {
             let mut target = targets[number]
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
+            let target = W::places_mut(&mut target);
             let (part, of) = (&self.parts[number], &structure.parts[number]);
             let start = number * PART;
             let base = entries(pos, start).start;
-            let place = |row: usize, k: usize| {
-                let at = (entries(pos, start + row).start - base + k) * size;
-                at..at + size
-            };
-            part.for_each_equal(of, |row, k, value| {
-                target[place(row, k)].copy_from_slice(&part.stencils[value * size..][..size]);
+            let start_of = |row: usize| entries(pos, start + row).start - base;
+            let stencils = W::places(&part.stencils);
+            part.for_each_stencil_row(of, |row, values| {
+                let values = &stencils[values];
+                target[start_of(row)..][..values.len()].copy_from_slice(values);
             });
             let stored = &data[part.start.min(data.len())..];
-            let mut n = 0;
-            part.for_each_entry(of, |row, k| {
-                let bytes = match self.dictionary.is_empty() {
-                    true => &stored[n * size..][..size],
-                    false => &self.dictionary[usize::from(stored[n]) * size..][..size],
-                };
-                target[place(row, k)].copy_from_slice(bytes);
-                n += 1;
-            });
+            let mut at = 0;
+            if dictionary.is_empty() {
+                let stored = W::places(stored);
+                part.for_each_strip(of, start_of, |strip| {
+                    strip.separate(&stored[at..], target, |bytes| bytes);
+                    at += strip.len();
+                });
+            } else {
+                part.for_each_strip(of, start_of, |strip| {
+                    strip.separate(&stored[at..], target, |code| dictionary[usize::from(code)]);
+                    at += strip.len();
+                });
+            }
         });
     }
 
@@ -228,23 +257,24 @@ impl PackedValues {
 }
 
 impl ValuesPart {
-    /// Visits the entries of the stencils: the row within the part, the number of the entry within
-    /// the row, and that of its value among the part's.
-    fn for_each_equal(&self, of: &StructurePart, mut visit: impl FnMut(usize, usize, usize)) {
+    /// Visits the rows that are stencils: the row within the part, and which of the part's values
+    /// are its own.
+    fn for_each_stencil_row(&self, of: &StructurePart, mut visit: impl FnMut(usize, Range<usize>)) {
+        let places = |pattern: Pattern, values: u32| {
+            let first = values as usize;
+            first..first + pattern.len as usize
+        };
         for segment in &self.segments {
             let (first, len) = (segment.first as usize, segment.len as usize);
-            let mut visit_row = |row: usize, pattern: Pattern, values: u32| {
-                (0..pattern.len as usize).for_each(|k| visit(row, k, values as usize + k));
-            };
             match segment.form {
                 Form::Stencil { pattern, values } => {
-                    (first..first + len).for_each(|row| visit_row(row, pattern, values));
+                    (first..first + len).for_each(|row| visit(row, places(pattern, values)));
                 }
                 Form::PacedStencil { number, values } => {
                     let run = of.paced[number as usize];
                     for distance in 0..len {
                         let values = values[distance % run.pace.period()];
-                        visit_row(first + distance, run.row(distance).0, values);
+                        visit(first + distance, places(run.row(distance).0, values));
                     }
                 }
                 Form::Diagonals { .. } | Form::Paced { .. } | Form::Window { .. } => {}
@@ -252,9 +282,14 @@ impl ValuesPart {
         }
     }
 
-    /// Visits the stored entries in their order: the row within the part, and the number of the
-    /// entry within the row.
-    fn for_each_entry(&self, of: &StructurePart, mut visit: impl FnMut(usize, usize)) {
+    /// Visits the stored entries in their order, strip by strip. `start_of` says where the entries
+    /// of a row of the part begin.
+    fn for_each_strip(
+        &self,
+        of: &StructurePart,
+        start_of: impl Fn(usize) -> usize,
+        mut visit: impl FnMut(&Strip),
+    ) {
         for segment in &self.segments {
             let (first, len) = (segment.first as usize, segment.len as usize);
             match segment.form {
@@ -263,19 +298,18 @@ impl ValuesPart {
                     let run = of.paced[number as usize];
                     for distance in 0..len {
                         let entries = run.row(distance).0.len as usize;
-                        (0..entries).for_each(|k| visit(first + distance, k));
+                        let start = start_of(first + distance);
+                        visit(&Strip::new(entries, [start].into_iter()));
                     }
                 }
                 Form::Diagonals { pattern, .. } => {
                     for rows in groups(first..first + len) {
-                        for k in 0..pattern.len as usize {
-                            rows.clone().for_each(|row| visit(row, k));
-                        }
+                        visit(&Strip::new(pattern.len as usize, rows.map(&start_of)));
                     }
                 }
                 Form::Window { number, .. } => {
                     let nodes = of.nodes.of(&of.windows[number as usize]);
-                    nodes.for_each_entry(|row, k| visit(first + row, k));
+                    nodes.for_each_strip(|row| start_of(first + row), &mut visit);
                 }
             }
         }

@@ -5,6 +5,7 @@
 //! nodes with identical patterns). Their columns are stored once, and each element of `x` that is
 //! read serves all of their rows.
 
+use super::strips::Strip;
 use super::{GROUP, extend};
 use std::collections::TryReserveError;
 use std::ops::Range;
@@ -47,22 +48,83 @@ impl Width {
             Self::U32 | Self::Ghosts => 4,
         }
     }
+}
 
-    pub(super) fn read(self, bytes: &[u8]) -> u32 {
-        match *bytes {
-            [byte] => u32::from(byte),
-            [a, b] => u32::from(u16::from_ne_bytes([a, b])),
-            [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]),
-            _ => unreachable!("columns are stored in 1, 2 or 4 bytes"),
+impl Window {
+    /// Writes the columns to `target`, which begins with the first of them. A row's entries have
+    /// their columns at `crd` from `start_of(row)` on, the row counted from the first of the window.
+    pub(super) fn fill(
+        &self,
+        nodes: NodesOf<'_>,
+        crd: &[u32],
+        start_of: impl Fn(usize) -> usize,
+        target: &mut [u8],
+    ) {
+        match self.width {
+            Width::U8 => self.fill_as(nodes, crd, start_of, target, |distance| [distance as u8]),
+            Width::U16 => self.fill_as(nodes, crd, start_of, target, |distance| {
+                (distance as u16).to_ne_bytes()
+            }),
+            Width::U32 | Width::Ghosts => {
+                self.fill_as(nodes, crd, start_of, target, u32::to_ne_bytes);
+            }
         }
     }
 
-    pub(super) fn write(self, distance: u32, target: &mut [u8]) {
-        match self {
-            Self::U8 => target.copy_from_slice(&(distance as u8).to_ne_bytes()),
-            Self::U16 => target.copy_from_slice(&(distance as u16).to_ne_bytes()),
-            Self::U32 | Self::Ghosts => target.copy_from_slice(&distance.to_ne_bytes()),
+    fn fill_as<const SIZE: usize>(
+        &self,
+        nodes: NodesOf<'_>,
+        crd: &[u32],
+        start_of: impl Fn(usize) -> usize,
+        target: &mut [u8],
+        store: impl Fn(u32) -> [u8; SIZE],
+    ) {
+        let (target, _) = target.as_chunks_mut::<SIZE>();
+        let mut at = 0;
+        nodes.for_each_column_strip(start_of, |of_node, strip| {
+            if of_node == 0 {
+                strip.interleave(crd, &mut target[at..], |column| store(column - self.base));
+                at += strip.len();
+            }
+        });
+    }
+
+    /// The inverse of [`Self::fill`]: writes the columns of each row to `crd`.
+    pub(super) fn unpack(
+        &self,
+        nodes: NodesOf<'_>,
+        columns: &[u8],
+        start_of: impl Fn(usize) -> usize,
+        crd: &mut [u32],
+    ) {
+        match self.width {
+            Width::U8 => self.unpack_as(nodes, columns, start_of, crd, |[byte]| byte.into()),
+            Width::U16 => self.unpack_as(nodes, columns, start_of, crd, |bytes| {
+                u16::from_ne_bytes(bytes).into()
+            }),
+            Width::U32 | Width::Ghosts => {
+                self.unpack_as(nodes, columns, start_of, crd, u32::from_ne_bytes);
+            }
         }
+    }
+
+    fn unpack_as<const SIZE: usize>(
+        &self,
+        nodes: NodesOf<'_>,
+        columns: &[u8],
+        start_of: impl Fn(usize) -> usize,
+        crd: &mut [u32],
+        load: impl Fn([u8; SIZE]) -> u32,
+    ) {
+        let (columns, _) = columns.as_chunks::<SIZE>();
+        // Where this strip begins, and where it ends.
+        let (mut at, mut end) = (0, 0);
+        nodes.for_each_column_strip(start_of, |of_node, strip| {
+            if of_node == 0 {
+                (at, end) = (end, end + strip.len());
+            }
+            strip.separate(&columns[at..end], crd, |bytes| self.base + load(bytes));
+        });
     }
 }
 
@@ -119,7 +181,8 @@ impl Nodes {
     /// Returns how many of them have more than one row.
     pub(super) fn add(&mut self, mut nodes: Vec<(u8, u8, u32)>) -> Result<usize, TryReserveError> {
         nodes.sort_unstable_by_key(|&(row, height, length)| {
-            (u8::MAX - height, u32::MAX - length, row)
+            let from_high = u64::from(u8::MAX - height);
+            from_high << 40 | u64::from(u32::MAX - length) << 8 | u64::from(row)
         });
         extend(&mut self.rows, nodes.iter().map(|node| node.0))?;
         extend(&mut self.heights, nodes.iter().map(|node| node.1))?;
@@ -201,38 +264,52 @@ impl<'a> NodesOf<'a> {
         self.lengths.iter().map(|&length| length as usize).sum()
     }
 
-    /// Visits the columns in the order in which they are stored: the rows within the window that
-    /// have it, and the number of its entry within these rows. For each group, those that all of
-    /// its nodes have, side by side; then the rest of each node.
-    pub(super) fn for_each_column(self, mut visit: impl FnMut(Range<usize>, usize)) {
-        for group in self.groups() {
-            let common = group.common_length();
-            let rows_of = |row: u8| usize::from(row)..usize::from(row) + group.height;
-            for k in 0..common {
-                group.rows.iter().for_each(|&row| visit(rows_of(row), k));
+    /// Visits the columns in the order in which they are stored, as strips: of each group first the
+    /// entries that all of its nodes have, then the rest of each node. A strip is visited once for
+    /// each row of a node, with its number among these: all of them have the same columns.
+    /// `start_of` says where a row's entries begin, the row counted from the first of the window.
+    pub(super) fn for_each_column_strip(
+        self,
+        start_of: impl Fn(usize) -> usize,
+        mut visit: impl FnMut(usize, &Strip),
+    ) {
+        self.for_each_strip_of_nodes(|nodes, height, entries| {
+            for of_node in 0..height {
+                let starts = nodes.iter().map(|&row| {
+                    let row = usize::from(row) + of_node;
+                    start_of(row) + entries.start
+                });
+                visit(of_node, &Strip::new(entries.len(), starts));
             }
-            for (&row, &length) in group.rows.iter().zip(group.lengths) {
-                (common..length as usize).for_each(|k| visit(rows_of(row), k));
-            }
-        }
+        });
     }
 
-    /// Visits the entries in the order in which their values are stored: the row within the window,
-    /// and the number of the entry within the row. As [`Self::for_each_column`], but for each
-    /// column of a group the first rows of its nodes, then the second ones, and so on.
-    pub(super) fn for_each_entry(self, mut visit: impl FnMut(usize, usize)) {
+    /// Visits the entries in the order in which their values are stored: as the columns, but with
+    /// all rows of the nodes, first the first row of each, then the second ones, and so on.
+    pub(super) fn for_each_strip(
+        self,
+        start_of: impl Fn(usize) -> usize,
+        mut visit: impl FnMut(&Strip),
+    ) {
+        self.for_each_strip_of_nodes(|nodes, height, entries| {
+            let starts = (0..height)
+                .flat_map(|of_node| nodes.iter().map(move |&row| usize::from(row) + of_node));
+            let starts = starts.map(|row| start_of(row) + entries.start);
+            visit(&Strip::new(entries.len(), starts));
+        });
+    }
+
+    /// Neighbouring nodes, their height, and the numbers of entries that lie side by side.
+    fn for_each_strip_of_nodes(self, mut visit: impl FnMut(&[u8], usize, Range<usize>)) {
         for group in self.groups() {
             let common = group.common_length();
-            for k in 0..common {
-                for of_node in 0..group.height {
-                    for &row in group.rows {
-                        visit(usize::from(row) + of_node, k);
-                    }
-                }
+            if common > 0 {
+                visit(group.rows, group.height, 0..common);
             }
-            for (&row, &length) in group.rows.iter().zip(group.lengths) {
-                for k in common..length as usize {
-                    (0..group.height).for_each(|of_node| visit(usize::from(row) + of_node, k));
+            for (row, &length) in group.rows.iter().zip(group.lengths) {
+                let rest = common..length as usize;
+                if !rest.is_empty() {
+                    visit(std::slice::from_ref(row), group.height, rest);
                 }
             }
         }

@@ -5,40 +5,61 @@ use crate::element::{DType, Element};
 
 /// The bits of an element.
 pub(super) trait Word: Copy + Ord + Send + Sync {
-    fn write(self, target: &mut [u8]);
-    /// The inverse of [`Word::write`].
-    fn read(source: &[u8]) -> Self;
+    /// As many bytes as it has.
+    type Bytes: Copy + Sync;
+    fn to_bytes(self) -> Self::Bytes;
+    /// The inverse of [`Word::to_bytes`].
+    fn of_bytes(bytes: Self::Bytes) -> Self;
+    /// Memory as the bytes of words.
+    fn places(memory: &[u8]) -> &[Self::Bytes];
+    fn places_mut(memory: &mut [u8]) -> &mut [Self::Bytes];
 }
 
 impl Word for u32 {
-    fn write(self, target: &mut [u8]) {
-        target.copy_from_slice(&self.to_ne_bytes());
+    type Bytes = [u8; 4];
+    fn to_bytes(self) -> Self::Bytes {
+        self.to_ne_bytes()
     }
-    fn read(source: &[u8]) -> Self {
-        let mut bytes = [0; 4];
-        bytes.copy_from_slice(source);
+    fn of_bytes(bytes: Self::Bytes) -> Self {
         Self::from_ne_bytes(bytes)
+    }
+    fn places(memory: &[u8]) -> &[Self::Bytes] {
+        memory.as_chunks().0
+    }
+    fn places_mut(memory: &mut [u8]) -> &mut [Self::Bytes] {
+        memory.as_chunks_mut().0
     }
 }
 
 impl Word for u64 {
-    fn write(self, target: &mut [u8]) {
-        target.copy_from_slice(&self.to_ne_bytes());
+    type Bytes = [u8; 8];
+    fn to_bytes(self) -> Self::Bytes {
+        self.to_ne_bytes()
     }
-    fn read(source: &[u8]) -> Self {
-        let mut bytes = [0; 8];
-        bytes.copy_from_slice(source);
+    fn of_bytes(bytes: Self::Bytes) -> Self {
         Self::from_ne_bytes(bytes)
+    }
+    fn places(memory: &[u8]) -> &[Self::Bytes] {
+        memory.as_chunks().0
+    }
+    fn places_mut(memory: &mut [u8]) -> &mut [Self::Bytes] {
+        memory.as_chunks_mut().0
     }
 }
 
 impl Word for [u64; 2] {
-    fn write(self, target: &mut [u8]) {
-        self[0].write(&mut target[..8]);
-        self[1].write(&mut target[8..]);
+    type Bytes = [[u8; 8]; 2];
+    fn to_bytes(self) -> Self::Bytes {
+        self.map(u64::to_ne_bytes)
     }
-    fn read(source: &[u8]) -> Self {
-        [u64::read(&source[..8]), u64::read(&source[8..])]
+    fn of_bytes(bytes: Self::Bytes) -> Self {
+        bytes.map(u64::from_ne_bytes)
+    }
+    fn places(memory: &[u8]) -> &[Self::Bytes] {
+        memory.as_chunks().0.as_chunks().0
+    }
+    fn places_mut(memory: &mut [u8]) -> &mut [Self::Bytes] {
+        memory.as_chunks_mut().0.as_chunks_mut().0
     }
 }
 

@@ -3,12 +3,17 @@
 
 use super::packed::{PackedEntries, PackedIndices, allocate};
 use super::piece::Piece;
+use crate::memory::counted::Counted;
 use crate::memory::instance::Instance;
 use crate::memory::pool::Pool;
 use sparsefuse_kernels::DType;
 use sparsefuse_kernels::packed::{PackedStructure, PackedValues, PlainRows, Words};
 use sparsefuse_kernels::workers::Workers;
 use std::sync::Arc;
+
+/// The products that packing costs where rows lie in windows: 5 to 10 have been measured, where runs
+/// of rows cost 1 to 2.
+const WINDOW_COST: usize = 8;
 
 /// What a store of entries remembers of how they were read by their structure, for the decision
 /// whether to pack them.
@@ -19,8 +24,9 @@ pub(crate) enum Prospect {
     Unknown,
     /// Not yet, but many times from now on.
     Expected,
-    /// So often in plain form, by one structure, which is known by the number of its ranges.
-    Plain { structure: u64, reads: usize },
+    /// In plain form, by one structure, which is known by the number of its ranges; after as many
+    /// more reads they are packed.
+    Plain { structure: u64, more: usize },
     /// Often enough, but packing takes more bytes, or more memory than there is.
     Refused { structure: u64, bytes: usize },
 }
@@ -34,7 +40,7 @@ pub(crate) struct Pack<'a> {
     pub(crate) dtype: DType,
     pub(crate) pool: &'a Arc<Pool>,
     pub(crate) workers: &'a Workers,
-    /// Reads of the plain form before.
+    /// Reads of the plain form before, where packing costs about one of them.
     pub(crate) after: usize,
 }
 
@@ -54,21 +60,20 @@ impl Pack<'_> {
     /// for it.
     pub(crate) fn entries(&self, prospect: &mut Prospect) -> Option<Arc<PackedEntries>> {
         let structure = self.piece.key.ranges;
-        let reads = match *prospect {
+        let more = match *prospect {
             Prospect::Plain {
                 structure: of,
-                reads,
-            } if of == structure => reads,
+                more,
+            } if of == structure => more,
             Prospect::Refused { structure: of, .. } if of == structure => return None,
-            Prospect::Expected if self.after < usize::MAX => self.after,
+            Prospect::Expected if self.after < usize::MAX => 0,
             Prospect::Unknown
             | Prospect::Expected
             | Prospect::Plain { .. }
-            | Prospect::Refused { .. } => 0,
+            | Prospect::Refused { .. } => self.reads_before(),
         };
-        if reads < self.after {
-            let reads = reads + 1;
-            *prospect = Prospect::Plain { structure, reads };
+        if let Some(more) = more.checked_sub(1) {
+            *prospect = Prospect::Plain { structure, more };
             return None;
         }
         let packed = self.pack().map(Arc::new);
@@ -80,6 +85,17 @@ impl Pack<'_> {
             },
         };
         packed
+    }
+
+    /// The reads of the plain form before the entries are packed: about as many as packing costs,
+    /// so that a matrix that is read a few times loses at most that, however often it is read.
+    fn reads_before(&self) -> usize {
+        let has_runs = |indices: Counted<Instance>| self.piece.plain_rows(Some(&indices)).go_on();
+        // Without plain indices, or with packed ones, the values alone are packed.
+        let is_cheap =
+            self.piece.packed_indices().is_some() || self.piece.indices().is_none_or(has_runs);
+        let times = if is_cheap { 1 } else { WINDOW_COST };
+        self.after.saturating_mul(times)
     }
 
     /// The bytes of the plain form.

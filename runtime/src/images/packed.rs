@@ -1,8 +1,9 @@
 //! Packed pieces: the packed form of a structure and of its entries, in memory of the pool.
 //!
-//! The first read of some entries by their structure reads them plain, since packing costs about as
-//! much as three reads; the second one packs, or the first one where it is known that there will be
-//! many ([`Store::pack_early`](crate::Store::pack_early)). The packed indices are kept with the
+//! The first read of some entries by their structure reads them plain, since packing costs as much
+//! as some reads; the second one packs (where rows lie in windows, which cost more, the ninth), or
+//! the first one where it is known that there will be many
+//! ([`Store::pack_early`](crate::Store::pack_early)). The packed indices are kept with the
 //! piece, the packed entries with their store, which loses them when a task writes it; so new
 //! entries of an old structure are packed without looking at the indices again.
 //!

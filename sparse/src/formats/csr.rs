@@ -305,7 +305,7 @@ impl<T: Numeric> Csr<T> {
     }
 
     /// Says that the matrix will be multiplied with many vectors: already the first product puts it
-    /// into the form that products are fastest with, where otherwise the second one does. No result
+    /// into the form that products are fastest with, where otherwise a later one does. No result
     /// depends on it.
     pub fn expect_products(&self) {
         self.vals.store().pack_early();

@@ -4,8 +4,8 @@
 //! `image(pos -> vals)`, `image(crd -> x)`. Each element of `y` is summed over ascending columns
 //! with one fused multiply-add per entry, on every number of ranks and threads. It moves, per row,
 //! 8 bytes of positions and an element of `y`, and per entry 4 bytes of columns and an element of
-//! the values, plus `x` once; from the second product with a vector on it reads the packed form of
-//! the matrix, which is never larger.
+//! the values, plus `x` once; after some products with a vector it reads the packed form of the
+//! matrix, which is never larger (`runtime/src/images/README.md`).
 
 use super::expect;
 use super::matmul::Multiplication;

@@ -323,7 +323,7 @@ fn values_are_held_once() {
             "{made} bytes, where {most} are said"
         );
         let x = Vector::ones([N]);
-        for _ in 0..3 {
+        for _ in 0..10 {
             drop((&a * &x).to_vec().unwrap());
         }
         let packed = runtime.memory_in_use() - before;

@@ -147,7 +147,7 @@ fn memory_that_does_not_suffice_for_packing_leaves_the_plain_form() {
     runtime.enter(|| {
         let a = gallery::random::<f64>(n, 20, 1).unwrap();
         let x = Vector::ones([n]);
-        for _ in 0..4 {
+        for _ in 0..10 {
             assert_eq!((&a * &x).to_vec().unwrap(), wanted.0);
         }
     });
