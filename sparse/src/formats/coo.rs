@@ -5,14 +5,17 @@
 //! three stores are spread in the same way. [`crate::Triplets`] are the same on one rank, before
 //! they become stores.
 
+use crate::assembly::{Stores, Structure};
 use crate::exchange::own_rows::brought_back;
 use crate::formats::csc::Csc;
 use crate::formats::csr::Csr;
 use crate::formats::eager::eager;
+use crate::formats::places::{Places, Sums};
+use crate::local::parallel::Threads;
 use crate::local::triplets::Triplets;
 use sparsefuse_dense::Vector;
 use sparsefuse_kernels::{Element, Numeric};
-use sparsefuse_runtime::{Error, Runtime, Shape, reserve, try_collect};
+use sparsefuse_runtime::{Error, Partition, Runtime, Shape, StoreHandle, reserve, try_collect};
 use std::fmt;
 use std::iter::repeat_n;
 use std::ops::Range;
@@ -41,6 +44,8 @@ pub struct Coo<T> {
     vals: Vector<T>,
     /// The matrix in row format, once it has been asked for. Clones share it.
     in_rows: Arc<OnceLock<Csr<T>>>,
+    /// What is known of the places; those with other values share it.
+    places: Arc<Places>,
 }
 
 impl<T: Numeric> Coo<T> {
@@ -71,6 +76,7 @@ impl<T: Numeric> Coo<T> {
             cols: Vector::from_store(cols, None)?,
             vals: Vector::from_store(vals, None)?,
             in_rows: Arc::default(),
+            places: Arc::default(),
         })
     }
 
@@ -140,6 +146,25 @@ impl<T: Numeric> Coo<T> {
     /// clones: as much memory again. Entries at the same place are summed in their order. The first
     /// call executes the window, and every rank must make it.
     ///
+    /// A loop that assembles the same places with other values ([`Coo::with_values`]) finds out in
+    /// the second of them which entries belong together, and sorts nothing from then on (on one
+    /// rank; 8 bytes more for each entry).
+    ///
+    /// ```
+    /// use sparsefuse_sparse::{Coo, Triplets};
+    ///
+    /// // Two elements, of which each adds to four places of the matrix.
+    /// let (rows, cols) = (vec![0, 0, 1, 1, 1, 1, 2, 2], vec![0, 1, 0, 1, 1, 2, 1, 2]);
+    /// let places = Coo::from_triplets(Triplets::from_parts(3, 3, rows, cols, vec![0.0; 8])?)?;
+    /// for stiffness in [1.0, 2.0] {
+    ///     let element = [stiffness, -stiffness, -stiffness, stiffness];
+    ///     let a = places.with_values(element.repeat(2).into())?.to_csr()?;
+    ///     let s = stiffness;
+    ///     assert_eq!(a.values().to_vec()?, [s, -s, -s, 2.0 * s, -s, -s, s]);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// If the computation of the values failed, or memory runs out.
@@ -150,8 +175,43 @@ impl<T: Numeric> Coo<T> {
         let reads = [&self.rows, &self.cols].map(Vector::store);
         let reads = [reads[0], reads[1], self.vals.store()];
         let runtime = self.vals.runtime();
-        let rows = runtime.eager_task("coo_to_csr", &reads, || self.made_rows())?;
+        let rows = runtime.eager_task("coo_to_csr", &reads, || match self.summed_rows()? {
+            Some(rows) => Ok(rows),
+            None => self.made_rows(),
+        })?;
         Ok(self.in_rows.get_or_init(|| rows).clone())
+    }
+
+    /// The matrix in row format by what is known of the places, on one rank.
+    fn summed_rows(&self) -> Result<Option<Csr<T>>, Error> {
+        let runtime = self.vals.runtime();
+        let Some(structure) = self.places.structure.get().filter(|_| runtime.ranks() == 1) else {
+            return Ok(None);
+        };
+        if self.places.sums.get().is_none() {
+            let pos = runtime.local::<u64>(&structure.pos)?;
+            let crd = runtime.local::<u32>(&structure.crd)?;
+            let (rows, cols) = (self.rows.local()?, self.cols.local()?);
+            let Some(sums) = Sums::new((&rows, &cols), (&pos, &crd))? else {
+                return Ok(None);
+            };
+            self.places.sums.get_or_init(|| sums);
+        }
+        let Some(sums) = self.places.sums.get() else {
+            return Ok(None);
+        };
+        let vals = self.vals.local()?;
+        let shape = Shape::new(&[structure.crd.shape().len()]);
+        let sums = runtime.store_by_filling(shape, Partition::Replicated, |made| {
+            sums.sum(&Threads::of(runtime), &vals, made);
+            Ok(())
+        })?;
+        Ok(Some(Csr::of_stores(Stores {
+            shape: self.shape(),
+            pos: structure.pos.clone(),
+            crd: structure.crd.clone(),
+            vals: Vector::from_store(sums, None)?,
+        })))
     }
 
     fn made_rows(&self) -> Result<Csr<T>, Error> {
@@ -167,10 +227,13 @@ impl<T: Numeric> Coo<T> {
         let places = |places: &[u32]| try_collect(places.iter().copied());
         let own = runtime.agree(places(&rows).and_then(|rows| Ok((rows, places(&cols)?))))?;
         let own = Triplets::from_checked_parts(self.n_rows, self.n_cols, own.0, own.1, vals);
-        runtime.enter(|| match rows.is_replicated() {
+        let made = runtime.enter(|| match rows.is_replicated() {
             true => Csr::from_whole_triplets(own),
             false => Csr::from_distributed_triplets(own),
-        })
+        })?;
+        let [pos, crd, _] = made.stores().map(StoreHandle::clone);
+        self.places.structure.get_or_init(|| Structure { pos, crd });
+        Ok(made)
     }
 
     /// The matrix in column format, as [`Coo::to_csr`], but made anew in each call.
@@ -201,6 +264,7 @@ impl<T: Numeric> Coo<T> {
             cols: self.rows.clone(),
             vals: self.vals.clone(),
             in_rows: Arc::default(),
+            places: Arc::default(),
         }
     }
 
@@ -257,6 +321,7 @@ impl<T: Numeric> Csr<T> {
             cols: Vector::from_store(self.crd().clone(), None)?,
             vals: self.values().clone(),
             in_rows: Arc::new(OnceLock::from(self.clone())),
+            places: Arc::default(),
         })
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod simple;
 
 pub(crate) mod coo;
 pub(crate) mod csc;
+mod places;
 
 mod row_form;
 

@@ -114,3 +114,51 @@ fn all_formats_have_numbers_sums_and_elements() {
     assert!(columns.with_values(Vector::ones([2])).is_err());
     assert_eq!((columns.n_rows(), coordinates.n_cols()), (2, 3));
 }
+
+/// Loops that assemble the same places again sum by what they remember; the bits are those of a
+/// matrix that is assembled for the first time, down to the signs of zeros.
+#[test]
+fn the_same_places_with_other_values() {
+    let (shape, len) = ((70, 50), 3000);
+    let place = |k: usize, n: usize| (k * k * 31 + k * 7) as u32 % n as u32;
+    let rows: Vec<u32> = (0..len).map(|k| place(k, shape.0)).collect();
+    let cols: Vec<u32> = (0..len).map(|k| place(k / 3, shape.1)).collect();
+    let values = |round: usize| -> Vec<f64> {
+        let value = |k: usize| match (k * 13 + round * 5) % 17 {
+            0..4 => -0.0,
+            4 => f64::INFINITY,
+            k => (k as f64).sin() / 3.0,
+        };
+        (0..len).map(value).collect()
+    };
+    let triplets = |vals: Vec<f64>| {
+        let (rows, cols) = (rows.clone(), cols.clone());
+        sparsefuse_sparse::Triplets::from_parts(shape.0, shape.1, rows, cols, vals).unwrap()
+    };
+    everywhere(|| {
+        let places = Coo::from_triplets(triplets(values(0)))?;
+        let x = Vector::ones([shape.1]);
+        let mut all = Vec::new();
+        for round in 0..4 {
+            let coo = places.with_values(values(round).into())?;
+            let a = coo.to_csr()?;
+            let new = Coo::from_triplets(triplets(values(round)))?.to_csr()?;
+            assert_eq!(crate::rows(&a)?, crate::rows(&new)?);
+            // Products pack the matrix, which gives up its plain arrays.
+            for _ in 0..2 {
+                all.push(bits(&(&a * &x).to_vec()?));
+            }
+            let transposed = coo.transpose();
+            assert_eq!(
+                crate::rows(&transposed.to_csr()?)?,
+                crate::rows(&new.transpose()?)?
+            );
+        }
+        let empty = Coo::from_triplets(sparsefuse_sparse::Triplets::<f64>::new(3, 0).unwrap())?;
+        for _ in 0..3 {
+            let again = empty.with_values(Vector::zeros([0]))?.to_csr()?;
+            assert_eq!((again.shape(), again.nnz()), ((3, 0), 0));
+        }
+        Ok(all)
+    });
+}
