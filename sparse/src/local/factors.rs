@@ -93,6 +93,40 @@ impl<'a, T: Numeric> Factors<'a, T> {
         Some(entries)
     }
 
+    /// The number of entries of a row whose products come by ascending columns, so that each is an
+    /// entry: where one of the factors is diagonal, selects rows or columns, or has few entries.
+    /// `None` for others. Looks at the ends of rows of the right factor, which ascend.
+    #[inline(always)]
+    pub(crate) fn count_in_order(&self, row: usize) -> Option<u64> {
+        let mut count = 0;
+        let mut next = 0;
+        for &k in self.left.columns(row) {
+            let columns = self.right.columns(k as usize);
+            if let (Some(first), Some(last)) = (columns.first(), columns.last()) {
+                if *first < next {
+                    return None;
+                }
+                next = last + 1;
+                count += columns.len() as u64;
+            }
+        }
+        Some(count)
+    }
+
+    /// Columns and values of a row that [`Self::count_in_order`] counts, into what has exactly this
+    /// room.
+    #[inline(always)]
+    pub(crate) fn fill_in_order(&self, row: usize, (crd, vals): (&mut [u32], &mut [T])) {
+        let mut made = crd.iter_mut().zip(vals);
+        for entry in self.left.entries(row) {
+            let (k, factor) = (self.left.crd[entry] as usize, self.left.vals[entry]);
+            let of_row = self.right.columns(k).iter().zip(self.right.values(k));
+            for ((&column, &value), made) in of_row.zip(&mut made) {
+                (*made.0, *made.1) = (column, factor.times_plus(value, T::ZERO));
+            }
+        }
+    }
+
     /// The columns of the products that make a row, in the order in which they are summed.
     pub(crate) fn columns(&self, row: usize) -> impl Iterator<Item = u32> + use<'a, T> {
         let right = self.right;

@@ -13,6 +13,9 @@
 //! by one column, and its plan is the same; finding that out takes one look at each entry of `A`
 //! and `B`.
 //!
+//! Rows whose products come by ascending columns, as those of a product with a diagonal matrix do,
+//! are written as they come.
+//!
 //! Moves, per product, 4 bytes of columns and an element from the caches, and writes each entry of
 //! `C` once.
 
@@ -57,8 +60,12 @@ pub(crate) fn count<T: Numeric>(
                 repeats[number] = number > 0 && of_left[row] && meets_repeats();
                 counts[number] = match repeats[number] {
                     true => counts[number - 1],
-                    false if is_narrow => again.sums.count(factors, row),
-                    false => again.plan.count(factors, row),
+                    false => factors
+                        .count_in_order(row)
+                        .unwrap_or_else(|| match is_narrow {
+                            true => again.sums.count(factors, row),
+                            false => again.plan.count(factors, row),
+                        }),
                 };
             }
         },
@@ -191,6 +198,15 @@ impl<T: Numeric> Computation for Part<'_, T> {
         while row < self.rows.end {
             let end = end_of_run(self.repeats, row, self.rows.end);
             let entries = position(row)..position(end);
+            if let Columns::Wanted(crd) = &mut self.columns
+                && end == row + 1
+                && self.factors.count_in_order(row).is_some()
+            {
+                let made = (&mut crd[entries.clone()], &mut self.vals[entries]);
+                self.factors.fill_in_order(row, made);
+                row = end;
+                continue;
+            }
             if is_narrow && end == row + 1 {
                 let vals = &mut self.vals[entries.clone()];
                 match &mut self.columns {
