@@ -14,7 +14,7 @@ use crate::operator::{LinearOperator, check_finite, check_len, check_square};
 use crate::powers::{times_power_of, times_power_of_entries};
 use crate::solution::StopReason;
 use num_complex::Complex;
-use sparsefuse_dense::Vector;
+use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::Error;
 use sparsefuse_sparse::Csr;
@@ -141,6 +141,17 @@ impl<C> ComplexEigen<C> {
     #[must_use]
     pub fn converged(&self) -> bool {
         self.reason == StopReason::Converged
+    }
+}
+
+impl<C: Field> ComplexEigen<C> {
+    /// The vectors as the columns of a matrix, as [`Eigen::columns`](super::Eigen::columns).
+    ///
+    /// # Errors
+    ///
+    /// If there are no vectors.
+    pub fn columns(&self) -> Result<Array<C, 2>, Error> {
+        super::columns(&self.vectors)
     }
 }
 

@@ -44,7 +44,7 @@ pub use singular::{Singular, svds};
 use crate::operator::LinearOperator;
 use crate::preconditioners::{Direct, is_singular, splu};
 use crate::solution::StopReason;
-use sparsefuse_dense::Vector;
+use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::Error;
 use sparsefuse_sparse::Csr;
@@ -77,6 +77,33 @@ impl<T> Eigen<T> {
     pub fn converged(&self) -> bool {
         self.reason == StopReason::Converged
     }
+}
+
+impl<T: Field> Eigen<T> {
+    /// The vectors as the columns of a matrix, as SciPy has them: `a.matmul(v)` is `v` with its
+    /// columns times the values.
+    ///
+    /// ```
+    /// use sparsefuse_solvers::eigen::{EigshOptions, eigsh};
+    /// use sparsefuse_sparse::gallery;
+    ///
+    /// let a = gallery::poisson1d::<f64>(100)?;
+    /// let pairs = eigsh(&a, 3, &EigshOptions::default())?;
+    /// assert_eq!(pairs.columns()?.shape(), [100, 3]);
+    /// # Ok::<(), sparsefuse_solvers::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If there are no vectors.
+    pub fn columns(&self) -> Result<Array<T, 2>, Error> {
+        columns(&self.vectors)
+    }
+}
+
+/// Vectors as the columns of a matrix.
+fn columns<T: Field>(vectors: &[Vector<T>]) -> Result<Array<T, 2>, Error> {
+    Vector::try_stack(1, &vectors.iter().collect::<Vec<_>>())
 }
 
 /// What is looked for, and how long.

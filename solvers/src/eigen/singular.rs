@@ -14,7 +14,7 @@ use crate::operator::LinearOperator;
 use crate::powers::times_power_of;
 use crate::solution::StopReason;
 use num_complex::Complex;
-use sparsefuse_dense::Vector;
+use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::{Field, Real};
 use sparsefuse_runtime::{Error, Runtime};
 
@@ -52,6 +52,38 @@ impl<T> Singular<T> {
     #[must_use]
     pub fn converged(&self) -> bool {
         self.reason == StopReason::Converged
+    }
+}
+
+impl<T: Field> Singular<T> {
+    /// The left singular vectors as the columns of a matrix: SciPy's `u`.
+    ///
+    /// # Errors
+    ///
+    /// If there are no vectors.
+    pub fn left_columns(&self) -> Result<Array<T, 2>, Error> {
+        super::columns(&self.left)
+    }
+
+    /// The right singular vectors as the columns of a matrix: the adjoint of SciPy's `vh`.
+    ///
+    /// ```
+    /// use sparsefuse_solvers::eigen::{EigshOptions, svds};
+    /// use sparsefuse_sparse::gallery;
+    ///
+    /// let a = gallery::random_array::<f64>((60, 40), 0.1, 1)?;
+    /// let svd = svds(&a, 2, &EigshOptions::default())?;
+    /// // As `a @ vh.T` in SciPy: the rows of A by two numbers each.
+    /// let reduced = &a * &svd.right_columns()?;
+    /// assert_eq!(reduced.shape(), svd.left_columns()?.shape());
+    /// # Ok::<(), sparsefuse_solvers::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If there are no vectors.
+    pub fn right_columns(&self) -> Result<Array<T, 2>, Error> {
+        super::columns(&self.right)
     }
 }
 
