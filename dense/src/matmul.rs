@@ -1,8 +1,8 @@
 //! Products of two matrices.
 //!
 //! A product is a host task. Each rank makes the rows of the result that it has, and its threads
-//! share them; the loops are those of [`sparsefuse_kernels::matmul`]. Each element is a chain of
-//! fused multiply-adds from zero, in ascending order of the inner index, so its bits depend on
+//! share them; the loops are those of [`sparsefuse_kernels::matmul`]. Each element is the sum of
+//! chains of fused multiply-adds, in ascending order of the inner index, so its bits depend on
 //! nothing else.
 
 use crate::array::{Array, Vector};
@@ -24,7 +24,8 @@ twins! {
     /// about as fast as with OpenBLAS.
     ///
     /// Element `(i, j)` is `a[i, 0] * b[0, j]` plus the products that follow, in this order and
-    /// each by one fused multiply-add, from zero. On one rank, transposes and slices are read where
+    /// each by one fused multiply-add, from zero; of more than 12,288 products each so many are
+    /// summed from zero, and then these sums. On one rank, transposes and slices are read where
     /// they are, without a copy, and of `x.t().matmul(&x)` half is computed if elements are real;
     /// on several ranks, each makes its rows of the result, from its rows of this matrix and all of
     /// `other`.

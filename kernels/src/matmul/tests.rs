@@ -1,7 +1,7 @@
 //! Products against chains of fused multiply-adds, to the bit: every instruction set, edges of
 //! tiles and blocks, any strides.
 
-use super::{Matrix, product, to_diagonal, workspace};
+use super::{CHAIN, Matrix, product, to_diagonal, workspace};
 use crate::element::Numeric;
 use crate::isa::Isa;
 use num_complex::Complex;
@@ -9,6 +9,13 @@ use num_complex::Complex;
 /// Numbers that round when they are added, so that the order shows.
 fn element<T: Numeric>(flat: usize) -> T {
     T::from_f64(((flat * 2_654_435_761) % 1009) as f64 / 7.0 - 70.0)
+}
+
+/// An element of a product: `plus` adds the product with an inner index to a chain.
+fn sum_of_chains<T: Numeric>(depth: usize, plus: impl Fn(T, usize) -> T) -> T {
+    let chain = |first: usize| (first..depth.min(first + CHAIN)).fold(T::ZERO, &plus);
+    let chains = (0..depth).step_by(CHAIN).map(chain);
+    chains.fold(T::ZERO, T::plus)
 }
 
 fn check<T: Numeric>([rows, columns, depth]: [usize; 3]) {
@@ -27,7 +34,7 @@ fn check<T: Numeric>([rows, columns, depth]: [usize; 3]) {
     for i in 0..rows {
         for j in 0..columns {
             let chain = |sum: T, k: usize| of_a[i * depth + k].times_plus(at_b(k, j), sum);
-            expected.push((0..depth).fold(T::ZERO, chain).to_value());
+            expected.push(sum_of_chains(depth, chain).to_value());
         }
     }
     for isa in Isa::available() {
@@ -59,7 +66,7 @@ fn check_in_place<T: Numeric>([rows, columns, depth]: [usize; 3]) {
     let b = matrix(&of_b, [depth, columns]);
     let chain = |i: usize, j: usize| {
         let plus = |sum: T, k: usize| of_a[i * depth + k].times_plus(of_b[k * columns + j], sum);
-        (0..depth).fold(T::ZERO, plus).to_value()
+        sum_of_chains(depth, plus).to_value()
     };
     let places = (0..rows).flat_map(|i| (0..columns).map(move |j| (i, j)));
     let expected: Vec<_> = places.map(|(i, j)| chain(i, j)).collect();
@@ -85,7 +92,11 @@ fn products_of_few_rows_and_columns() {
             check_in_place::<f32>([rows, columns, 3]);
         }
     }
-    for shape in [[4, 4, 1000], [8, 8, 500], [16, 16, 385], [4, 3000, 2]] {
+    let long = [[2, 2, CHAIN], [3, 5, CHAIN + 7], [17, 9, 2 * CHAIN + 200]];
+    for shape in [[4, 4, 1000], [8, 8, 500], [16, 16, 385], [4, 3000, 2]]
+        .into_iter()
+        .chain(long)
+    {
         check_in_place::<f64>(shape);
         check_in_place::<f32>(shape);
         check_in_place::<Complex<f64>>(shape);
@@ -95,7 +106,14 @@ fn products_of_few_rows_and_columns() {
 
 #[test]
 fn half_of_a_symmetric_product_is_that_of_the_whole() {
-    for [n, depth] in [[16, 40], [23, 200], [50, 7], [210, 193], [1600, 3]] {
+    for [n, depth] in [
+        [16, 40],
+        [23, 200],
+        [50, 7],
+        [210, 193],
+        [1600, 3],
+        [9, CHAIN + 100],
+    ] {
         let elements: Vec<f64> = (0..n * depth).map(element).collect();
         let b = Matrix::of_rows(&elements, [depth, n]);
         let a = b.transposed();
@@ -154,5 +172,24 @@ fn products_of_every_type() {
         check::<i64>(shape);
         check::<u32>(shape);
         check::<u64>(shape);
+    }
+}
+
+/// One chain of so many would be wrong by more than a percent.
+#[test]
+fn long_sums_in_single_precision() {
+    let depth = 3_000_000;
+    let elements = vec![0.1_f32; depth];
+    let (a, b) = (
+        Matrix::of_rows(&elements, [1, depth]),
+        Matrix::of_rows(&elements, [depth, 1]),
+    );
+    let expected = depth as f64 * f64::from(0.1_f32) * f64::from(0.1_f32);
+    for isa in Isa::available() {
+        let mut blocks = vec![0.0; workspace::<f32>(isa, [1, 1, depth])];
+        let mut made = [0.0];
+        product(isa, a, b, &mut made, &mut blocks);
+        let error = f64::from(made[0]) / expected - 1.0;
+        assert!(error.abs() < 1e-4, "{isa} {error}");
     }
 }
