@@ -6,6 +6,9 @@ use sparsefuse_dense::{Array, Error, Field, Numeric, Vector, step};
 use sparsefuse_runtime::{Config, Runtime};
 use sparsefuse_testing::{bits, everywhere};
 
+/// The products of a chain; the sums of longer ones are added up.
+const CHAIN: usize = 12_288;
+
 /// Numbers that round when they are added, so that the order shows.
 fn element<T: Numeric>(flat: usize) -> T {
     T::from_f64(((flat * 2_654_435_761) % 1009) as f64 / 7.0 - 70.0)
@@ -24,7 +27,12 @@ fn chain<T: Numeric>(
     let mut made = Vec::new();
     for i in 0..m {
         for j in 0..n {
-            made.push((0..k).fold(T::ZERO, |sum, k| a(i, k).times_plus(b(k, j), sum)));
+            let chain = |first: usize| {
+                let inner = first..k.min(first + CHAIN);
+                inner.fold(T::ZERO, |sum, k| a(i, k).times_plus(b(k, j), sum))
+            };
+            let chains = (0..k).step_by(CHAIN).map(chain);
+            made.push(chains.fold(T::ZERO, T::plus));
         }
     }
     made
@@ -65,6 +73,7 @@ fn products_are_chains_in_order() {
     for shape in shapes {
         check::<f64>(shape);
     }
+    check::<f32>([3, 2, CHAIN + 5]);
     let shape = [9, 11, 6];
     check::<f32>(shape);
     check::<Complex<f64>>(shape);
