@@ -211,11 +211,10 @@ pub(crate) fn as_cut<'h, T: Element>(
     if !is_cut {
         return args.recut(made, 1, None, args.cuts(number));
     }
-    let lens = args.all_to_all(&vec![vec![made.len() as u64]; args.ranks()])?;
+    let lens = args.all_reduce(vec![made.len() as u64], |some, others| some.extend(others))?;
     let mut cuts = vec![0];
-    for (rank, len) in lens.iter().enumerate() {
-        let len = len.first().map_or(0, |&len| len as usize);
-        cuts.push(cuts[rank] + len);
+    for (rank, &len) in lens.iter().enumerate() {
+        cuts.push(cuts[rank] + len as usize);
     }
     args.recut(made, 1, Some(&cuts), args.cuts(number))
 }

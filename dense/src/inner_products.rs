@@ -251,26 +251,27 @@ impl Products {
         Ok(())
     }
 
-    /// Joins the forests of all ranks, in their order, on the first, which tells the others.
+    /// Joins the forests of all ranks, in their order, along a tree.
     fn over_ranks<T: Field>(
         &self,
         args: &HostArgs<'_>,
         forest: Forest<T>,
     ) -> Result<Vec<T>, Error> {
-        if args.rank() > 0 {
-            args.send(0, &forest.numbers())?;
-            args.send(0, &forest.sums())?;
-            return args.receive(0);
-        }
-        let mut forest = forest;
-        for from in 1..args.ranks() {
+        let send = |to: usize, forest: &Forest<T>| {
+            args.send(to, &forest.numbers())?;
+            args.send(to, &forest.sums())
+        };
+        let receive = |from: usize| {
             let numbers = args.receive(from)?;
             let sums = args.receive(from)?;
-            forest.join(Forest::of_parts(&numbers, &sums, self.len()));
-        }
-        let sums = forest.finish(self.len());
-        (1..args.ranks()).try_for_each(|to| args.send(to, &sums))?;
-        Ok(sums)
+            Ok(Forest::of_parts(&numbers, &sums, self.len()))
+        };
+        let join = |mut first: Forest<T>, behind| {
+            first.join(behind);
+            Ok(first)
+        };
+        let whole = args.reduce_to_first(forest, send, receive, join)?;
+        args.broadcast(whole.map(|forest| forest.finish(self.len())))
     }
 }
 

@@ -165,18 +165,15 @@ fn joined(
     lists: &[Vec<u64>],
     join: impl Fn(usize, u64, u64) -> u64,
 ) -> Result<Vec<u64>, Error> {
-    let all = |lists: &[Vec<u64>]| {
-        let mut all = lists[0].clone();
-        for list in &lists[1..] {
-            for (number, (one, &other)) in all.iter_mut().zip(list).enumerate() {
-                *one = join(number, *one, other);
-            }
+    let put_to = |all: &mut [u64], list: &[u64]| {
+        for (number, (one, &other)) in all.iter_mut().zip(list).enumerate() {
+            *one = join(number, *one, other);
         }
-        all
     };
-    let own = all(lists);
+    let mut own = lists[0].clone();
+    lists[1..].iter().for_each(|list| put_to(&mut own, list));
     match args.cuts(X) {
-        Some(_) => Ok(all(&args.all_to_all(&vec![own; args.ranks()])?)),
+        Some(_) => args.all_reduce(own, |all, list| put_to(all, &list)),
         None => Ok(own),
     }
 }

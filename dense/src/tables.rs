@@ -168,17 +168,17 @@ impl Bins {
             Ok(())
         })?;
         let own = sum(counts);
-        let of_rank = |rank: usize| match args.cuts(COUNTS) {
-            Some(cuts) => &own[cuts[rank]..cuts[rank + 1]],
-            None => &own[..],
-        };
-        if args.cuts(X).is_none() {
-            made.copy_from_slice(of_rank(args.rank()));
-            return Ok(());
+        let of_rank = |cuts: &[usize], rank: usize| &own[cuts[rank]..cuts[rank + 1]];
+        match (args.cuts(X), args.cuts(COUNTS)) {
+            (None, None) => made.copy_from_slice(&own),
+            (None, Some(cuts)) => made.copy_from_slice(of_rank(cuts, args.rank())),
+            (Some(_), None) => made.copy_from_slice(&args.all_reduce(own, add)?),
+            (Some(_), Some(cuts)) => {
+                let list = |rank| try_collect(of_rank(cuts, rank).iter().copied());
+                let lists: Result<Vec<Vec<i64>>, Error> = (0..args.ranks()).map(list).collect();
+                made.copy_from_slice(&sum(args.all_to_all(&lists?)?));
+            }
         }
-        let lists = (0..args.ranks()).map(|rank| try_collect(of_rank(rank).iter().copied()));
-        let lists: Result<Vec<Vec<i64>>, Error> = lists.collect();
-        made.copy_from_slice(&sum(args.all_to_all(&lists?)?));
         Ok(())
     }
 
@@ -202,10 +202,11 @@ impl Bins {
 fn sum(lists: Vec<Vec<i64>>) -> Vec<i64> {
     let mut lists = lists.into_iter();
     let mut sum = lists.next().unwrap_or_default();
-    for list in lists {
-        sum.iter_mut()
-            .zip(list)
-            .for_each(|(sum, count)| *sum += count);
-    }
+    lists.for_each(|list| add(&mut sum, list));
     sum
+}
+
+fn add(sum: &mut Vec<i64>, list: Vec<i64>) {
+    let pairs = sum.iter_mut().zip(list);
+    pairs.for_each(|(sum, count)| *sum += count);
 }

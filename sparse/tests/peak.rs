@@ -8,11 +8,13 @@
     reason = "a global allocator is unsafe to implement; this one counts and forwards"
 )]
 
+use sparsefuse_dense::Array;
 use sparsefuse_kernels::random;
 use sparsefuse_runtime::{Config, run_ranks};
 use sparsefuse_sparse::{Csr, Triplets};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Write as _;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The system's allocator, counting the bytes in use.
@@ -83,11 +85,15 @@ fn peak(ranks: usize, program: impl Fn(usize) + Sync) -> usize {
     PEAK.load(Ordering::Relaxed) - before
 }
 
+/// A test that has this runs alone: what others take would count too.
+static ALONE: Mutex<()> = Mutex::new(());
+
 /// The bytes of the matrix.
 const MATRIX: usize = 12 * N_ENTRIES + 8 * N_ROWS;
 
 #[test]
 fn no_rank_holds_the_whole_matrix() {
+    let _alone = ALONE.lock();
     let path = std::env::temp_dir().join(format!("sparsefuse_peak_{}.mtx", std::process::id()));
     let out = path.with_extension("out.mtx");
     let head = "%%MatrixMarket matrix coordinate real general";
@@ -126,4 +132,19 @@ fn no_rank_holds_the_whole_matrix() {
     assert!(read < 5 * MATRIX, "{read}");
     assert!(written < 5 * MATRIX, "{written}");
     assert!(given < 5 * MATRIX, "{given}");
+}
+
+#[test]
+fn no_rank_holds_a_whole_dense_array() {
+    const SHAPE: [usize; 2] = [20_000, 100];
+    let _alone = ALONE.lock();
+    let bytes = SHAPE[0] * SHAPE[1] * size_of::<f64>();
+    let element = |[i, j]: [usize; 2]| if (i + j) % 50 == 0 { 1.0 } else { 0.0 };
+    let taken = peak(4, |_| {
+        let dense = Array::<f64, 2>::from_fn(SHAPE, element);
+        let a = Csr::from_dense(&dense).unwrap();
+        assert_eq!(a.nnz(), SHAPE[0] * 2);
+    });
+    // The array, and a matrix of a fiftieth; as many arrays again if each rank held all of one.
+    assert!(taken < 2 * bytes, "{taken} for {bytes}");
 }

@@ -10,7 +10,8 @@
 //! slices, each thread goes through all items and serves its own. Over the ranks:
 //! where all have all items, each serves those of its rows; where items are cut, they are sent to
 //! the ranks that have their elements; and where only the items are cut, the array goes from rank
-//! to rank, each of which serves its own.
+//! to rank, each of which serves its own. Sums of integers, and extremes, each rank makes of its
+//! own items, and they are combined along a tree.
 
 mod extremes;
 mod points;
@@ -173,6 +174,7 @@ impl<T: Element, const D: usize> Array<T, D> {
             n_items: lines.items(shape.len()),
             number,
             in_any_order: R::IS_SUM && T::DTYPE.is_integer(),
+            is_extreme: R::IS_EXTREME,
             is_in_place: in_place.is_some(),
         };
         let function = move |args: &mut HostArgs<'_>| scatter.run::<I>(args, R::combine);

@@ -3,7 +3,7 @@
 use crate::indices::{Index, Lines, element_cuts, owner};
 use crate::shares::{self, Singles};
 use sparsefuse_kernels::{Element, Numeric};
-use sparsefuse_runtime::{Error, HostArgs, reserve};
+use sparsefuse_runtime::{Error, HostArgs, reserve, try_collect};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -15,6 +15,8 @@ const VALUES: usize = 2;
 /// What an element becomes by a value that is brought to it.
 pub(super) trait Rule<T: Element> {
     const IS_SUM: bool;
+    /// Whether an element becomes the first of the largest, or least, of all values and itself.
+    const IS_EXTREME: bool = false;
     fn combine(old: T, new: T) -> T;
 }
 
@@ -39,6 +41,7 @@ impl<T: Numeric> Rule<T> for Plus {
 pub(super) struct Largest;
 impl<T: Numeric + PartialOrd> Rule<T> for Largest {
     const IS_SUM: bool = false;
+    const IS_EXTREME: bool = true;
     #[inline(always)]
     fn combine(old: T, new: T) -> T {
         // One that is not a number stays.
@@ -53,6 +56,7 @@ impl<T: Numeric + PartialOrd> Rule<T> for Largest {
 pub(super) struct Smallest;
 impl<T: Numeric + PartialOrd> Rule<T> for Smallest {
     const IS_SUM: bool = false;
+    const IS_EXTREME: bool = true;
     #[inline(always)]
     fn combine(old: T, new: T) -> T {
         if old <= new || !is_number(old) {
@@ -88,6 +92,8 @@ pub(super) struct Scatter<T> {
     pub(super) number: Option<T>,
     /// Whether the order of the items leaves no trace: of sums of integers.
     pub(super) in_any_order: bool,
+    /// [`Rule::IS_EXTREME`].
+    pub(super) is_extreme: bool,
     /// Whether the array is a block that is changed, and the first argument.
     pub(super) is_in_place: bool,
 }
@@ -268,7 +274,9 @@ impl<T: Element> Scatter<T> {
         })
     }
 
-    /// Serves the items of one rank after the other; in the end all ranks have the array.
+    /// Serves the items of one rank after the other; in the end all ranks have the array. Sums whose
+    /// order leaves no trace, and extremes, ranks make side by side, all but the first of sums from
+    /// zeros, and combine along a tree.
     fn pass<I: Index>(
         &self,
         args: &HostArgs<'_>,
@@ -276,6 +284,24 @@ impl<T: Element> Scatter<T> {
         items: &Items<'_, T, I>,
         combine: impl Combine<T>,
     ) -> Result<(), Error> {
-        args.in_turn(made, |made, _| self.serve(args, (made, 0), items, combine))
+        let serve = |made: &mut [T]| self.serve(args, (made, 0), items, combine);
+        if !self.in_any_order && !self.is_extreme {
+            return args.in_turn(made, |made, _| serve(made));
+        }
+        if self.in_any_order && args.rank() > 0 {
+            made.fill(T::from_bits([0; 2]));
+        }
+        serve(made)?;
+        let own = try_collect(made.iter().copied())?;
+        let all = args.all_reduce(own, |some, others| {
+            let pairs = some.iter_mut().zip(others);
+            pairs.for_each(|(some, other)| *some = combine(*some, other));
+        })?;
+        if all.len() != made.len() {
+            let expected = format!("{} elements of every rank", made.len());
+            return Err(Error::argument("scatter", expected, all.len().to_string()));
+        }
+        made.copy_from_slice(&all);
+        Ok(())
     }
 }

@@ -19,6 +19,7 @@ mod histograms;
 mod inner_products;
 mod join;
 mod made;
+mod many_ranks;
 mod map;
 mod moving;
 mod numpy;

@@ -7,6 +7,7 @@
 //! rank waits forever.
 
 mod absent;
+mod agreement;
 pub(crate) mod conversation;
 pub(crate) mod exchange;
 pub(crate) mod forests;
@@ -18,6 +19,7 @@ mod threads;
 pub(crate) mod mpi;
 
 pub(crate) use self::absent::Absent;
+pub(crate) use self::agreement::agree;
 pub(crate) use self::single::Single;
 pub(crate) use self::threads::connect;
 
@@ -27,7 +29,6 @@ use self::reduce::{Later, Pending};
 use crate::error::{Error, ErrorKind};
 use crate::memory::bytes;
 use crate::memory::pool::Memory;
-use crate::memory::reserve::try_collect;
 use sparsefuse_kernels::{DType, Element};
 use std::cell::Cell;
 use std::fmt;
@@ -97,35 +98,11 @@ pub(crate) trait Comm: Send + fmt::Debug {
     /// something of it outlives its program. Ranks under MPI leave when that is dropped.
     fn leave(&mut self) {}
 
-    /// The data of every rank, on every rank, in the order of the ranks.
+    /// The data of every rank, on every rank, in the order of the ranks (see [`agreement`]).
     ///
     /// A failure of one rank is the result of all of them: that of the lowest failed rank.
     fn all_gather(&self, mine: Result<Vec<u8>, Error>) -> Result<Vec<Vec<u8>>, Error> {
-        let (rank, size) = (self.rank(), self.size());
-        // A copy for each other rank, all of them before one is sent.
-        let mut copies = mine.and_then(|bytes| {
-            let copy = |_| try_collect(bytes.iter().copied());
-            let others = (1..size).map(copy).collect::<Result<Vec<_>, _>>()?;
-            Ok((bytes, others))
-        });
-        for to in (0..size).filter(|&to| to != rank) {
-            let message = match &mut copies {
-                Ok((_, others)) => Message::Data(others.pop().expect("one for each other rank")),
-                Err(cause) => Message::Failed(cause.clone()),
-            };
-            self.send(to, message);
-        }
-        let mut mine = Some(match copies {
-            Ok((bytes, _)) => Message::Data(bytes),
-            Err(cause) => Message::Failed(cause),
-        });
-        let message = |from| match mine.take_if(|_| from == rank) {
-            Some(mine) => mine,
-            None => self.receive(from),
-        };
-        // All messages are received, whatever is in them.
-        let gathered: Vec<_> = (0..size).map(message).collect();
-        gathered.into_iter().map(Message::data).collect()
+        agreement::all_gather(self, mine)
     }
 
     /// Begins to join the forests of all ranks (see [`forests`]), `words` being those of this one
@@ -148,14 +125,6 @@ pub(crate) trait Comm: Send + fmt::Debug {
         let ghosts = Arc::clone(ghosts);
         Ok(Box::new(Mailed { item, ghosts }))
     }
-}
-
-/// The outcome of this rank if all ranks have succeeded, else the failure of the lowest rank that
-/// has not.
-pub(crate) fn agree<R>(comm: &dyn Comm, mine: Result<R, Error>) -> Result<R, Error> {
-    let message = mine.as_ref().map(|_| Vec::new()).map_err(Clone::clone);
-    comm.all_gather(message)?;
-    mine
 }
 
 /// The elements that a rank has sent as these bytes.

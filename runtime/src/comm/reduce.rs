@@ -35,10 +35,21 @@ fn steps(rank: usize, size: usize) -> impl DoubleEndedIterator<Item = usize> {
     (0..n_steps).map(|step| 1 << step)
 }
 
+/// The children of a rank in the binomial tree whose root is the first rank, ascending: each has
+/// the ranks up to the next one below it.
+pub(crate) fn children(rank: usize, size: usize) -> impl DoubleEndedIterator<Item = usize> {
+    let children = steps(rank, size).map(move |step| rank + step);
+    children.filter(move |&child| child < size)
+}
+
+/// The parent of a rank that is not the first.
+pub(crate) fn parent(rank: usize) -> usize {
+    rank & (rank - 1)
+}
+
 /// The messages that a rank sends in a reduction: one to each child, and one to its parent.
 pub(crate) fn messages(rank: usize, size: usize) -> usize {
-    let children = steps(rank, size).filter(|step| rank + step < size);
-    children.count() + usize::from(rank != 0)
+    children(rank, size).count() + usize::from(rank != 0)
 }
 
 /// Joins along the binomial tree whose root is the first rank, and sends the result back along it.
@@ -46,28 +57,29 @@ pub(crate) fn messages(rank: usize, size: usize) -> usize {
 /// A rank takes part also when it has failed, or has heard of a failure.
 fn along_tree(comm: &dyn Comm, words: Result<Vec<u64>, Error>) -> Result<Vec<u64>, Error> {
     let (rank, size) = (comm.rank(), comm.size());
-    let children = || steps(rank, size).filter(|step| rank + step < size);
     let mut joined = words;
-    for step in children() {
-        let later = comm.receive(rank + step).data();
+    for child in children(rank, size) {
+        let later = comm.receive(child).data();
         joined = match (joined, later) {
             (Ok(earlier), Ok(bytes)) => {
                 let mut later = to_words(&bytes);
                 match forests::join(&earlier, &mut later) {
                     true => Ok(later),
-                    false => Err(apart(rank + step)),
+                    false => Err(apart(child)),
                 }
             }
             (Err(cause), _) | (_, Err(cause)) => Err(cause),
         };
     }
     if rank != 0 {
-        let parent = rank & (rank - 1);
-        comm.send(parent, to_message(&joined));
-        joined = comm.receive(parent).data().map(|bytes| to_words(&bytes));
+        comm.send(parent(rank), to_message(&joined));
+        joined = comm
+            .receive(parent(rank))
+            .data()
+            .map(|bytes| to_words(&bytes));
     }
-    for step in children().rev() {
-        comm.send(rank + step, to_message(&joined));
+    for child in children(rank, size).rev() {
+        comm.send(child, to_message(&joined));
     }
     joined
 }
@@ -85,7 +97,7 @@ fn to_words(bytes: &[u8]) -> Vec<u64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::comm;
     use crate::comm::forests::{from_words, tests::of_range};
@@ -93,9 +105,9 @@ mod tests {
 
     /// A rank that counts what it sends.
     #[derive(Debug)]
-    struct Counting<C> {
-        rank: C,
-        sent: Cell<usize>,
+    pub(in crate::comm) struct Counting<C> {
+        pub(in crate::comm) rank: C,
+        pub(in crate::comm) sent: Cell<usize>,
     }
 
     impl<C: Comm> Comm for Counting<C> {

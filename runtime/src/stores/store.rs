@@ -18,7 +18,7 @@ use crate::images::residency::Residency;
 use crate::memory::counted::{Counted, Recycled, Spare};
 use crate::memory::instance::Instance;
 use crate::shape::Shape;
-use sparsefuse_kernels::{DType, Workers};
+use sparsefuse_kernels::DType;
 use std::cell::RefCell;
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -89,6 +89,9 @@ pub(crate) enum GatherBy {
 /// The gathers by indices from which on a structure is made of them, which takes about as long as
 /// some gathers.
 const MANY_GATHERS: usize = 4;
+/// What a program gathers by the same indices: the last ones, where it gathers from arrays of ever
+/// new lengths.
+const MOST_GATHERS: usize = 8;
 
 /// What a rank holds of a store.
 #[derive(Debug)]
@@ -288,6 +291,9 @@ impl Store {
         let mut gathers = self.gathers();
         let place = gathers.iter().position(|gathers| gathers.of == of);
         let place = place.unwrap_or_else(|| {
+            if gathers.len() >= MOST_GATHERS {
+                gathers.remove(0);
+            }
             gathers.push(Gathers {
                 of,
                 count: 0,
@@ -352,19 +358,21 @@ impl Store {
         }
     }
 
-    /// What `read` makes of the partition and this rank's instance.
+    /// What `read` makes of the partition and this rank's instance, which `materialise` brings
+    /// back where only a packed form holds it.
     ///
     /// # Errors
     ///
-    /// If nothing has written the store, or its computation failed.
+    /// If nothing has written the store, its computation failed, or `materialise` fails.
     pub(crate) fn with_instance<R>(
         &self,
         op: &'static str,
+        materialise: impl FnOnce(&mut Held) -> Result<(), Error>,
         read: impl FnOnce(Partition, &Counted<Instance>) -> R,
     ) -> Result<R, Error> {
         let mut state = self.state();
         if let Contents::Here(_, held @ Residency::Packed(_)) = &mut state.contents {
-            held.materialise(&Workers::alone())?;
+            materialise(held)?;
         }
         match &state.contents {
             Contents::Here(partition, held) => {

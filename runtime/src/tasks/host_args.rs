@@ -5,7 +5,7 @@ use super::block::{BlockMut, BlockRef, BlockRows};
 use super::body::Body;
 use super::calling;
 use crate::comm::exchange::{Exchange, Messages, requests};
-use crate::comm::{self, conversation::Conversation};
+use crate::comm::{self, conversation::Conversation, reduce};
 use crate::error::{Error, ErrorKind};
 use crate::memory::bytes;
 use crate::memory::instance::Instance;
@@ -356,6 +356,80 @@ impl<'a> HostArgs<'a> {
             false => self.receive(from),
         };
         (0..ranks).map(sent).collect()
+    }
+
+    /// Makes one of what all ranks have, in the order of the ranks: `join` makes one of what some
+    /// neighbouring ranks have and what those behind them have. The first rank returns the outcome,
+    /// the others nothing. What goes to another rank is carried by `send` and `receive`.
+    ///
+    /// It goes along a binomial tree, in which a rank sends one and receives logarithmically many;
+    /// `join` is associative, so that the number of ranks makes no difference.
+    ///
+    /// # Errors
+    ///
+    /// What `send`, `receive` and `join` return.
+    pub fn reduce_to_first<S>(
+        &self,
+        mine: S,
+        send: impl Fn(usize, &S) -> Result<(), Error>,
+        receive: impl Fn(usize) -> Result<S, Error>,
+        join: impl Fn(S, S) -> Result<S, Error>,
+    ) -> Result<Option<S>, Error> {
+        let rank = self.rank();
+        let mut children = reduce::children(rank, self.ranks());
+        let joined = children.try_fold(mine, |mine, child| join(mine, receive(child)?))?;
+        if rank == 0 {
+            return Ok(Some(joined));
+        }
+        send(reduce::parent(rank), &joined)?;
+        Ok(None)
+    }
+
+    /// The elements that the first rank has, on every rank: along the tree of
+    /// [`HostArgs::reduce_to_first`].
+    ///
+    /// # Errors
+    ///
+    /// As [`HostArgs::send`] and [`HostArgs::receive`], or if the first rank has none.
+    pub fn broadcast<T: Element>(&self, of_first: Option<Vec<T>>) -> Result<Vec<T>, Error> {
+        let rank = self.rank();
+        let elements = match of_first.filter(|_| rank == 0) {
+            Some(elements) => elements,
+            None if rank == 0 => {
+                let expected = "elements of the first rank";
+                return Err(Error::argument("broadcast", expected, "none"));
+            }
+            None => self.receive(reduce::parent(rank))?,
+        };
+        let children = reduce::children(rank, self.ranks()).rev();
+        for child in children {
+            self.send(child, &elements)?;
+        }
+        Ok(elements)
+    }
+
+    /// What `join` makes of the elements of all ranks, on every rank: of those of some neighbouring
+    /// ranks, and those of the ranks behind them, which it adds to the former. Two messages along
+    /// each edge of the tree of [`HostArgs::reduce_to_first`], so `join` is associative.
+    ///
+    /// # Errors
+    ///
+    /// As [`HostArgs::send`] and [`HostArgs::receive`].
+    pub fn all_reduce<T: Element>(
+        &self,
+        mine: Vec<T>,
+        join: impl Fn(&mut Vec<T>, Vec<T>),
+    ) -> Result<Vec<T>, Error> {
+        let joined = self.reduce_to_first(
+            mine,
+            |to, elements| self.send(to, elements),
+            |from| self.receive(from),
+            |mut first, behind| {
+                join(&mut first, behind);
+                Ok(first)
+            },
+        )?;
+        self.broadcast(joined)
     }
 
     /// Lets every rank change the same elements, one after the other: `change` gets what the rank

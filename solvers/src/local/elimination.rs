@@ -248,16 +248,18 @@ impl<T: Field> Work<'_, T> {
             let above = &upper.crd[upper.pos[number] as usize..upper.pos[number + 1] as usize];
             row.clear(below);
             self.load(rows, number, above, &mut row);
-            for &column in below {
+            let diagonal = (self.first + number) as u32;
+            for (place, &column) in below.iter().enumerate() {
                 let (_, pivot) = self.pivot_row(column, upper, inverse);
                 let factor = *row.at(column) * pivot.inverse;
                 lower.vals.push(factor);
-                row.subtract_multiple(factor, pivot.columns, pivot.values);
+                let behind = below[place + 1..].iter().chain([&diagonal]).chain(above);
+                row.subtract(factor, (pivot.columns, pivot.values), behind);
             }
             upper
                 .vals
                 .extend(above.iter().map(|&column| *row.at(column)));
-            let value = *row.at((self.first + number) as u32);
+            let value = *row.at(diagonal);
             if let Some(pivot) = self.push_pivot(value, pivots, inverse) {
                 return Some(pivot);
             }
@@ -300,7 +302,8 @@ impl<T: Field> Work<'_, T> {
                 }
                 let factor = pivot.values[*left - 1].conjugate() * pivot.inverse;
                 lower.vals.push(factor);
-                row.subtract_multiple(factor, &pivot.columns[..*left], &pivot.values[..*left]);
+                let pivot = (&pivot.columns[..*left], &pivot.values[..*left]);
+                row.subtract(factor, pivot, [&diagonal].into_iter().chain(above));
             }
             upper
                 .vals
@@ -378,6 +381,11 @@ fn unsymmetric(op: &'static str, row: u32, column: u32) -> Error {
     Error::argument(op, expected, found)
 }
 
+/// Entries of a finished row from which on it may be better to look up those that are needed.
+const MANY: usize = 256;
+/// Entries that are subtracted in the time in which one is looked up.
+const LOOK_UP: usize = 16;
+
 /// The row that is being eliminated.
 struct Row<'a, T> {
     /// The first column.
@@ -406,6 +414,26 @@ impl<T: Field> Row<'_, T> {
             let place = (column as usize).wrapping_sub(self.first);
             if let Some(element) = self.values.get_mut(place) {
                 *element = value;
+            }
+        }
+    }
+
+    /// Subtracts a multiple of a finished row, in columns that descend. What lies behind its own
+    /// column in this row is in the columns `behind`: where they are few, they are looked up, so
+    /// that a row with a great many entries costs no more than the rows that need it have.
+    #[inline(always)]
+    fn subtract<'c>(
+        &mut self,
+        factor: T,
+        (columns, values): (&[u32], &[T]),
+        behind: impl Iterator<Item = &'c u32> + Clone,
+    ) {
+        if columns.len() < MANY || columns.len() / LOOK_UP < behind.clone().count() {
+            return self.subtract_multiple(factor, columns, values);
+        }
+        for &column in behind {
+            if let Ok(place) = columns.binary_search_by(|other| column.cmp(other)) {
+                *self.at(column) -= factor * values[place];
             }
         }
     }

@@ -6,7 +6,7 @@
 
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, reserve};
-use sparsefuse_sparse::{Chain, Csr, LocalRows, RowLayout, Sweep, eager};
+use sparsefuse_sparse::{Chain, Csr, RowLayout, Rows, Sweep, distinct, eager};
 
 /// The colors of the rows of a square matrix.
 #[derive(Clone, Debug)]
@@ -27,20 +27,17 @@ impl Coloring {
         // balanced.
         let transposed = a.transpose()?;
         let layout = transposed.row_layout()?;
-        let (_, columns) = transposed.local_rows()?;
-        let (_, rows) = arrange(a, &layout)?.local_rows()?;
-        let both = || {
-            let mut both = reserve(rows.crd.len() + columns.crd.len())?;
-            both.extend_from_slice(&rows.crd);
-            both.extend_from_slice(&columns.crd);
-            Ok(both)
-        };
-        let both = layout.runtime().agree(both())?;
-        let chain = Chain::new(&layout, Sweep::Forward, &both)?;
+        let (columns, arranged) = (transposed.own_rows()?, arrange(a, &layout)?);
+        let rows = arranged.own_rows()?;
+        let both = [rows.as_rows(), columns.as_rows()];
+        let first = layout.rows().start;
+        let columns = both.iter().flat_map(|rows| rows.crd()).copied();
+        let before = columns.filter(|&column| (column as usize) < first);
+        let before = layout.runtime().agree(distinct(before, layout.n_rows()))?;
+        let chain = Chain::new(&layout, Sweep::Forward, &before)?;
         // A rank that fails tells those behind it, too.
         let before = chain.exchange().receive(layout.runtime());
-        let of_rows =
-            before.and_then(|before| greedy(&layout, (chain.needed(), &before), [&rows, &columns]));
+        let of_rows = before.and_then(|before| greedy(&layout, (chain.needed(), &before), both));
         let known = of_rows.as_deref().map_err(Clone::clone);
         let sent = chain.exchange().send(layout.runtime(), known);
         let of_rows = of_rows.and_then(|of_rows| sent.map(|()| of_rows));
@@ -83,10 +80,10 @@ fn arrange<T: Field>(a: &Csr<T>, layout: &RowLayout) -> Result<Csr<T>, Error> {
 }
 
 /// The colors of this rank's rows, given those of the rows before that they need.
-fn greedy<T>(
+fn greedy<T: Field>(
     layout: &RowLayout,
     (needed, colors): (&[u32], &[u32]),
-    structures: [&LocalRows<T>; 2],
+    structures: [Rows<'_, T>; 2],
 ) -> Result<Vec<u32>, Error> {
     let first = layout.rows().start;
     let mut of_rows: Vec<u32> = reserve(layout.rows().len())?;
@@ -94,8 +91,7 @@ fn greedy<T>(
     let mut seen: Vec<usize> = Vec::new();
     for (number, row) in layout.rows().enumerate() {
         for structure in structures {
-            let entries = structure.pos[number] as usize..structure.pos[number + 1] as usize;
-            let columns = structure.crd[entries].iter();
+            let columns = structure.columns(number).iter();
             for &column in columns.take_while(|&&column| (column as usize) < row) {
                 let color = match (column as usize).checked_sub(first) {
                     Some(own) => of_rows[own],

@@ -26,6 +26,7 @@ mod ilu0;
 mod iluk;
 mod ilut;
 
+mod color_sweep;
 mod coloring;
 #[cfg_attr(not(feature = "direct"), path = "no_complete.rs")]
 mod complete;

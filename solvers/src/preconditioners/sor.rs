@@ -1,5 +1,6 @@
 //! Successive over-relaxation, in sequence or by colors; Gauss and Seidel's method with omega 1.
 
+use super::color_sweep::ColorSweep;
 use super::coloring::Coloring;
 use super::{Preconditioner, check_square, check_update, is_like};
 use crate::operator::{LinearOperator, check_finite, check_len};
@@ -35,7 +36,8 @@ pub enum SorOrder {
     /// One row after the other: a triangular solve, through which the ranks follow one another.
     Sequential,
     /// All rows of a color together, one color after the other: rows of a color do not depend on
-    /// one another. Array code, which fuses and runs on all threads and ranks at once.
+    /// one another. All threads and ranks work together; with few colors it is array code, which
+    /// fuses.
     Multicolor,
 }
 
@@ -76,8 +78,11 @@ impl Default for SorOptions {
 /// In sequence, a direction costs a triangular solve, about half a product, and each sweep after
 /// the first a product more; holds a copy of the triangles. By colors, a direction costs a product
 /// and, for each color, a pass over the vectors; holds a copy of the matrix and for each color a
-/// position and a factor of each row: a row with many entries makes many colors. Colors are those
-/// that rows in order find free (see [`Sor::colors`]): 2 for five-point stencils.
+/// position and a factor of each row. With more than 8 colors, where those would be more than the
+/// matrix, it keeps the rows in the order of their colors instead and is one task of its own: then
+/// a direction costs a product, however many colors there are. Colors are those that rows in order
+/// find free (see [`Sor::colors`]): 2 for five-point stencils, and as many as a full row has
+/// entries.
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
@@ -109,7 +114,14 @@ enum Relaxation<T> {
         coloring: Coloring,
         colors: Vec<Color<T>>,
     },
+    ManyColors {
+        coloring: Coloring,
+        sweep: ColorSweep<T>,
+    },
 }
+
+/// Colors up to which they are relaxed by array code, whatever the matrix.
+const FEW: usize = 8;
 
 /// D / omega + L and D / omega + U, as far as the direction needs them.
 #[derive(Clone, Debug)]
@@ -162,7 +174,9 @@ impl<T: Field> Sor<T> {
     pub fn colors(&self) -> Option<usize> {
         match &self.relaxation {
             Relaxation::Sequential(_) => None,
-            Relaxation::Multicolor { colors, .. } => Some(colors.len()),
+            Relaxation::Multicolor { coloring, .. } | Relaxation::ManyColors { coloring, .. } => {
+                Some(coloring.n_colors())
+            }
         }
     }
 
@@ -191,17 +205,28 @@ impl<T: Field> Sor<T> {
                 }
             },
             Relaxation::Multicolor { colors, .. } => {
-                let all = || colors.iter();
-                match self.options.sweep {
-                    SorSweep::Forward => relax(all(), b, x),
-                    SorSweep::Backward => relax(all().rev(), b, x),
-                    SorSweep::Symmetric => {
-                        // With omega 1 the last color would not change when it is relaxed once
-                        // more.
-                        let again = all().rev().skip(usize::from(self.options.omega == 1.0));
-                        relax(all().chain(again), b, x)
-                    }
-                }
+                let order = self.order(colors.len()).into_iter();
+                relax(order.map(|color| &colors[color]), b, x)
+            }
+            Relaxation::ManyColors { coloring, sweep } => {
+                sweep.relax(OP, self.order(coloring.n_colors()), b, x.as_ref())
+            }
+        }
+    }
+
+    /// The colors that a sweep relaxes, in this order.
+    fn order(&self, n_colors: usize) -> Vec<usize> {
+        let all = 0..n_colors;
+        match self.options.sweep {
+            SorSweep::Forward => all.collect(),
+            SorSweep::Backward => all.rev().collect(),
+            SorSweep::Symmetric => {
+                // With omega 1 the last color would not change when it is relaxed once more.
+                let again = all
+                    .clone()
+                    .rev()
+                    .skip(usize::from(self.options.omega == 1.0));
+                all.chain(again).collect()
             }
         }
     }
@@ -233,6 +258,12 @@ impl<T: Field> Relaxation<T> {
             SorOrder::Sequential => Ok(Self::Sequential(Box::new(Sequential::new(a, options)?))),
             SorOrder::Multicolor => {
                 let coloring = Coloring::of(a)?;
+                let n_colors = coloring.n_colors();
+                if n_colors > FEW && n_colors.saturating_mul(2 * a.n_rows()) > a.nnz() {
+                    let (rows, scale) = scaled(a, &coloring, options.omega)?;
+                    let sweep = ColorSweep::new(&coloring, &rows, &scale)?;
+                    return Ok(Self::ManyColors { coloring, sweep });
+                }
                 let colors = relaxed(a, &coloring, options.omega)?
                     .map(|relaxed| Color::new(coloring.layout(), relaxed?))
                     .collect::<Result<_, Error>>()?;
@@ -250,6 +281,11 @@ impl<T: Field> Relaxation<T> {
                     .zip(&*colors)
                     .map(|(relaxed, color)| color.with_values(relaxed?));
                 *colors = updated.collect::<Result<_, Error>>()?;
+                Ok(())
+            }
+            Self::ManyColors { coloring, sweep } => {
+                let (rows, scale) = scaled(a, coloring, omega)?;
+                *sweep = sweep.with_values(coloring, &rows, &scale)?;
                 Ok(())
             }
         }
@@ -390,16 +426,24 @@ struct Relaxed<T> {
     scale: Vec<T>,
 }
 
+/// This rank's rows, spread as the colors are, and omega / a_ii of each.
+fn scaled<T: Field>(
+    a: &Csr<T>,
+    coloring: &Coloring,
+    omega: f64,
+) -> Result<(LocalRows<T>, Vec<T>), Error> {
+    let (own, rows) = coloring.arrange(a)?.local_rows()?;
+    let scale = a.runtime().agree(scales(own, &rows, omega))?;
+    Ok((rows, scale))
+}
+
 /// What this rank has of one color after the other.
 fn relaxed<T: Field>(
     a: &Csr<T>,
     coloring: &Coloring,
     omega: f64,
 ) -> Result<impl Iterator<Item = Result<Relaxed<T>, Error>>, Error> {
-    let a = coloring.arrange(a)?;
-    let (own, rows) = a.local_rows()?;
-    let runtime = a.runtime();
-    let scale = runtime.agree(scales(own, &rows, omega))?;
+    let (rows, scale) = scaled(a, coloring, omega)?;
     let color = move |color: u32| {
         let has_color = |number: &usize| coloring.of_rows()[*number] == color;
         let entries = |number| (rows.pos[number + 1] - rows.pos[number]) as usize;
@@ -420,7 +464,7 @@ fn relaxed<T: Field>(
             scale: mask,
         })
     };
-    let runtime = runtime.clone();
+    let runtime = a.runtime().clone();
     let color = move |number| runtime.agree(color(number));
     Ok((0..coloring.n_colors() as u32).map(color))
 }

@@ -12,6 +12,7 @@ mod eigen;
 mod eigs;
 mod exponential;
 mod krylov;
+mod many_ranks;
 mod multigrid;
 mod ode;
 mod preconditioners;

@@ -11,7 +11,8 @@
 use super::rows;
 use crate::local::rows::{LocalRows, Rows};
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{Error, Exchange, Partition, Runtime, reserve, try_collect};
+use sparsefuse_runtime::{Error, Exchange, Local, Partition, Runtime, reserve, try_collect};
+use std::borrow::Cow;
 use std::iter::repeat_n;
 use std::ops::Range;
 use std::sync::Arc;
@@ -148,6 +149,25 @@ impl Ghosts {
     pub fn entries(&self, own: &[u64]) -> Result<(Vec<u64>, Exchange), Error> {
         rows::entries(&self.runtime, &self.exchange, own)
     }
+}
+
+/// The rows of a dense array, of `width` elements each, at the rows that this rank has where they
+/// are cut so. Every rank takes part.
+pub(crate) fn rows_at<'x, T: Element>(
+    runtime: &Runtime,
+    (partition, rows): (Partition, &Range<usize>),
+    x: &'x Local<T>,
+    width: usize,
+) -> Result<Cow<'x, [T]>, Error> {
+    if x.partition() == partition {
+        return Ok(Cow::Borrowed(x));
+    }
+    if x.is_replicated() {
+        return Ok(Cow::Borrowed(&x[rows.start * width..rows.end * width]));
+    }
+    let ghosts = Ghosts::of_range(runtime, x.partition(), rows.clone())?;
+    let fetched = ghosts.exchange().run_rows(runtime, width, x)?;
+    Ok(Cow::Owned(fetched))
 }
 
 /// The indices that occur, ascending; all are below `len`.

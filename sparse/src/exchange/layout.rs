@@ -101,7 +101,48 @@ impl RowLayout {
             elements.copy_from_slice(args.read::<T>(0)?);
             sweep(args, elements)
         };
-        self.issue((name, Access::Rows), x, bytes, Arc::new(function))
+        self.issue((name, Access::Rows), &[x], bytes, Arc::new(function))
+    }
+
+    /// As [`RowLayout::sweep`], with the elements of another vector beside those that become the
+    /// result.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    /// use sparsefuse_sparse::gallery;
+    ///
+    /// let layout = gallery::poisson2d::<f64>(4)?.row_layout()?;
+    /// let [x, y] = [2.0, 3.0].map(|value| Vector::<f64>::full([16], value));
+    /// let sums = layout.sweep_beside("add", (&x, &y), 0, |_, x: &mut [f64], y| {
+    ///     x.iter_mut().zip(y).for_each(|(x, y)| *x += y);
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(sums.to_vec()?, [5.0; 16]);
+    /// # Ok::<(), sparsefuse_sparse::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If one of the vectors has another length.
+    pub fn sweep_beside<T: Element>(
+        &self,
+        name: &'static str,
+        (x, beside): (&Vector<T>, &Vector<T>),
+        bytes: usize,
+        sweep: impl Fn(&HostArgs<'_>, &mut [T], &[T]) -> Result<(), Error> + Send + Sync + 'static,
+    ) -> Result<Vector<T>, Error> {
+        let function = move |args: &mut HostArgs<'_>| {
+            let elements = args.write::<T>(2)?;
+            elements.copy_from_slice(args.read::<T>(0)?);
+            let beside = args.read::<T>(1)?;
+            sweep(args, elements, beside)
+        };
+        self.issue(
+            (name, Access::Rows),
+            &[x, beside],
+            bytes,
+            Arc::new(function),
+        )
     }
 
     /// The vector that a host task of this name makes of all elements of another: `make` gets them
@@ -122,29 +163,35 @@ impl RowLayout {
             let elements = args.write::<T>(1)?;
             make(args.read::<T>(0)?, args.rows(), elements)
         };
-        self.issue((name, Access::Whole), x, bytes, Arc::new(function))
+        self.issue((name, Access::Whole), &[x], bytes, Arc::new(function))
     }
 
     fn issue<T: Element>(
         &self,
         (name, access): (&'static str, Access),
-        x: &Vector<T>,
+        vectors: &[&Vector<T>],
         bytes: usize,
         function: Arc<HostFunction>,
     ) -> Result<Vector<T>, Error> {
         let shape = Shape::new(&[self.len]);
-        Error::check_shape(name, &[self.len], &x.shape())?;
-        let (read, write) = (Privilege::Read, Privilege::Write);
-        let args = [(read, access, T::DTYPE), (write, Access::Rows, T::DTYPE)];
+        for vector in vectors {
+            Error::check_shape(name, &[self.len], &vector.shape())?;
+        }
+        let read = vectors.iter().map(|_| (Privilege::Read, access, T::DTYPE));
+        let write = (Privilege::Write, Access::Rows, T::DTYPE);
+        let args: Vec<_> = read.chain([write]).collect();
         let task = HostTask {
             launch: Some(self.partition),
             bytes,
             ..HostTask::new(move |args| function(args))
         };
-        let x = x.contiguous()?;
+        let vectors = vectors.iter().map(|vector| vector.contiguous());
+        let vectors = vectors.collect::<Result<Vec<_>, Error>>()?;
         let made = self.runtime.new_store(shape, T::DTYPE);
+        let stores: Vec<_> = vectors.iter().map(|vector| vector.store()).collect();
+        let stores: Vec<_> = stores.into_iter().chain([&made]).collect();
         let body = HostBody::new(name, &args);
-        self.runtime.submit_host(&body, &[x.store(), &made], task)?;
+        self.runtime.submit_host(&body, &stores, task)?;
         Vector::from_store(made, None)
     }
 

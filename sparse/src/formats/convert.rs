@@ -1,5 +1,7 @@
 //! Conversions from and to dense arrays, rows and triplets.
 
+use crate::assembly::{self, ASSEMBLE};
+use crate::exchange::ghosts::rows_at;
 use crate::formats::csr::Csr;
 use crate::formats::eager::eager;
 use crate::local::parallel::{self, Threads};
@@ -8,10 +10,15 @@ use crate::local::triplets::Triplets;
 use sparsefuse_dense::Array;
 use sparsefuse_kernels::Numeric;
 use sparsefuse_runtime::{Error, Shape};
+use std::ops::Range;
+
+/// Elements of a dense array that one thread looks at at a time.
+const PART: usize = 1 << 18;
 
 impl<T: Numeric> Csr<T> {
-    /// The elements of an array that are not 0, as SciPy's `csr_array(a)`. Executes the window;
-    /// each rank makes its rows, of the whole array that it holds meanwhile.
+    /// The elements of an array that are not 0, as SciPy's `csr_array(a)`. Executes the window, and
+    /// works on all threads: two passes over the array, of which each rank reads the rows that it
+    /// has of the matrix. Those of other ranks travel, where the array is cut otherwise.
     ///
     /// ```
     /// use sparsefuse_dense::Array;
@@ -29,10 +36,36 @@ impl<T: Numeric> Csr<T> {
     /// If the computation of the array failed, or it is too large for a sparse matrix.
     #[doc(alias = "csr_array")]
     pub fn from_dense(a: &Array<T, 2>) -> Result<Self, Error> {
-        let ([n_rows, n_cols], elements) = (a.shape(), a.to_vec()?);
-        let row = |row: usize| elements[row * n_cols..][..n_cols].iter().copied();
-        a.runtime()
-            .enter(|| Self::from_dense_rows(n_rows, n_cols, row))
+        let [n_rows, n_cols] = a.shape();
+        assembly::check_shape("csr", n_rows, n_cols)?;
+        let runtime = a.runtime();
+        let a = a.contiguous()?;
+        let stores = runtime.eager_task(ASSEMBLE, &[a.store()], || {
+            let own = runtime.default_rows(Shape::new(&[n_rows]));
+            runtime.agree(assembly::check_memory(runtime, &own.1))?;
+            let held = runtime.agree(a.local())?;
+            let elements = rows_at(runtime, (own.0, &own.1), &held, n_cols)?;
+            let row = |row: usize| elements[row * n_cols..][..n_cols].iter();
+            let is_entry = |value: &&T| **value != T::ZERO;
+            let count = |rows: Range<usize>, counts: &mut [u64]| {
+                for (number, count) in rows.zip(counts) {
+                    *count = row(number).filter(is_entry).count() as u64;
+                }
+            };
+            let fill = |rows: Range<usize>, crd: &mut [u32], vals: &mut [T]| {
+                let entries = rows.flat_map(|number| {
+                    let columns = (0..).zip(row(number));
+                    columns.filter(move |(_, value)| is_entry(value))
+                });
+                for ((crd, val), (column, &value)) in crd.iter_mut().zip(vals).zip(entries) {
+                    (*crd, *val) = (column, value);
+                }
+            };
+            let parts = parallel::chunks(own.1.len(), PART.div_ceil(n_cols.max(1)));
+            let shape = (n_rows, n_cols);
+            assembly::in_parts(runtime, shape, own, &parts, (&count, &fill))
+        });
+        stores.map(Self::of_stores)
     }
 
     /// A matrix with the elements of a dense one that are not 0; `elements` gives those of a row.

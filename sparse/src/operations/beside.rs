@@ -1,7 +1,7 @@
 //! What lies beside the rows and the columns of a matrix: elements of vectors, rows of dense
 //! matrices, read in place where this rank has them and else fetched from the ranks that do.
 
-use crate::exchange::ghosts::Ghosts;
+use crate::exchange::ghosts::rows_at;
 use crate::exchange::own_rows::OwnRows;
 use crate::formats::csr::Csr;
 use sparsefuse_kernels::Numeric;
@@ -16,16 +16,7 @@ pub(crate) fn rows_of<'x, T: Numeric>(
     x: &'x Local<T>,
     width: usize,
 ) -> Result<Cow<'x, [T]>, Error> {
-    if x.partition() == own.partition {
-        return Ok(Cow::Borrowed(x));
-    }
-    if x.is_replicated() {
-        let elements = own.rows.start * width..own.rows.end * width;
-        return Ok(Cow::Borrowed(&x[elements]));
-    }
-    let ghosts = Ghosts::of_range(runtime, x.partition(), own.rows.clone())?;
-    let fetched = ghosts.exchange().run_rows(runtime, width, x)?;
-    Ok(Cow::Owned(fetched))
+    rows_at(runtime, (own.partition, &own.rows), x, width)
 }
 
 /// Rows of a dense array, one after the other, and for each entry of a matrix the number of one.

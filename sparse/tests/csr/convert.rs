@@ -3,6 +3,7 @@
 use crate::{Entries, Exact, bits, entries, everywhere, for_each_type, rows};
 use num_complex::Complex;
 use proptest::prelude::{ProptestConfig, proptest};
+use sparsefuse_dense::Array;
 use sparsefuse_sparse::Csr;
 use sprs::{CsMat, TriMat};
 
@@ -36,6 +37,11 @@ fn check_dense<T: Exact>(entries: &Entries) {
         assert_eq!(array.shape(), [entries.n_rows, entries.n_cols]);
         assert_eq!(bits(&array.to_vec()?), bits(dense.as_slice().unwrap()));
         assert_eq!(rows(&Csr::from_dense(&array)?)?, rows(&a)?);
+        // Through a view, and held by every rank.
+        let turned = array.t();
+        assert_eq!(rows(&Csr::from_dense(&turned)?.transpose()?)?, rows(&a)?);
+        let given = Array::from_shape_vec(array.shape(), array.to_vec()?)?;
+        assert_eq!(rows(&Csr::from_dense(&given)?)?, rows(&a)?);
         let triplets = a.to_triplets()?;
         assert_eq!(rows(&Csr::from_triplets(&triplets)?)?, rows(&a)?);
         a.to_ndarray()

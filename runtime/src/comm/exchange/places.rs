@@ -117,8 +117,8 @@ impl Places {
         let mut runs: Vec<Range<usize>> = Vec::new();
         self.for_each_run(|place, _, len| {
             for run in (place..place + len).map(&run) {
-                let run = run.start..run.end.max(run.start);
                 match runs.last_mut() {
+                    _ if run.is_empty() => {}
                     Some(last) if last.end == run.start => last.end = run.end,
                     _ => runs.push(run),
                 }

@@ -13,8 +13,8 @@ use crate::memory::reserve::reserve;
 use crate::observe::lockstep::Call;
 use crate::shape::Shape;
 use crate::stores::local::{Local, gather};
-use crate::stores::store::{Contents, Store};
-use sparsefuse_kernels::{Element, scalar};
+use crate::stores::store::{Contents, Held, Store};
+use sparsefuse_kernels::{Element, Workers, scalar};
 
 impl Runtime {
     /// This rank's part of a store. Executes the window if that writes it; every rank must ask.
@@ -27,12 +27,22 @@ impl Runtime {
         // Under the lock, so that no other thread's window has the contents just now.
         let mut issuing = self.issuing_for(store);
         self.complete(&mut issuing, store)?;
-        let local = store.with_instance("read", |partition, instance| {
+        let materialise = |held: &mut Held| self.materialise(held);
+        let local = store.with_instance("read", materialise, |partition, instance| {
             // It is here from now on, and what fails on the way fails here.
             instance.to_read();
             Local::new(partition, instance.clone())
         });
         self.check_device().and(local)
+    }
+
+    /// Brings back what is held in packed form alone: on the threads of this rank, but where a
+    /// window that is under way has them.
+    fn materialise(&self, held: &mut Held) -> Result<(), Error> {
+        match self.shared.engine.try_lock() {
+            Ok(engine) => held.materialise(&engine.workers),
+            Err(_) => held.materialise(&Workers::alone()),
+        }
     }
 
     /// Whether what has been read can be relied on.
@@ -191,7 +201,8 @@ impl Runtime {
                 .collect();
             return Ok(read(Partition::Replicated, &elements));
         }
-        let mut results = store.with_instance("read", |partition, instance| {
+        let materialise = |held: &mut Held| self.materialise(held);
+        let mut results = store.with_instance("read", materialise, |partition, instance| {
             read(partition, crate::memory::bytes::elements(instance))
         });
         results = self.check_device().and(results);

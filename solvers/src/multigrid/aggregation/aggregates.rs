@@ -10,11 +10,14 @@
 //! Vaněk, Mandel and Brezina, *Algebraic multigrid by smoothed aggregation for second and fourth
 //! order elliptic problems* (1996). A rank decides its nodes in one pass, in sequence, as far as it
 //! knows of the earlier ones, and then tells the others; so the roots are a function of the graph
-//! alone, and are found in as many rounds as there are ranks that have to wait for each other.
+//! alone, and are found in as many rounds as there are ranks that have to wait for each other. In a
+//! round only the nodes at the boundary travel, and a rank that hears nothing new does nothing; one
+//! that does looks only at nodes that wait for no open node of its own.
 
+use super::halo::Boundary;
 use super::strength::{Graph, NodeRows};
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, try_collect};
+use sparsefuse_runtime::{Error, reserve, try_collect};
 use std::iter::repeat_n;
 
 /// The aggregate of a node that has none, since it is strongly connected to no other: the smoother
@@ -92,38 +95,154 @@ impl Aggregates {
     }
 }
 
-/// The states of all places, of which none is open any more.
+/// The states of all places, of which none of this rank's is open any more.
 fn roots(graph: &Graph) -> Result<Vec<u64>, Error> {
-    let halo = &graph.halo;
-    let own = halo.own();
-    let places = halo.places();
-    let begin = |number: usize| match graph.neighbours(number) {
-        [] => OUT,
-        _ => open(own.start + number),
-    };
-    let mut states = halo.spread(halo.map_own(begin)?)?;
+    let mut search = Search::new(graph)?;
     loop {
-        // For nodes of other ranks, whose neighbours are known there alone.
-        let firsts = match halo.is_replicated() {
-            true => Vec::new(),
-            false => halo.spread(halo.map_own(|number| first(graph, number, &states))?)?,
+        // What others have decided since is all that changes what is known here.
+        if search.hear()? {
+            search.decide();
+        }
+        if graph.halo.sum(search.open.len())?.0 == 0 {
+            return Ok(search.states);
+        }
+    }
+}
+
+/// The search for roots, as far as it has come.
+struct Search<'a> {
+    graph: &'a Graph,
+    /// What ranks know of each other, where they have different nodes.
+    boundary: Option<Boundary>,
+    states: Vec<u64>,
+    /// [`first`] of the nodes of other ranks, whose neighbours are known there alone.
+    firsts: Vec<u64>,
+    /// [`first`] of this rank's nodes that others know of.
+    own_firsts: Vec<u64>,
+    /// The nodes of this rank that are open, ascending.
+    open: Vec<Open>,
+    /// Whether nodes of this rank have been decided since the others heard of them.
+    has_decided: bool,
+}
+
+/// An open node of this rank.
+#[derive(Clone, Copy)]
+struct Open {
+    /// Its number among this rank's nodes.
+    number: u32,
+    /// The number of the earlier open node that it waits for, or [`OTHERS`].
+    awaits: u32,
+}
+
+/// In place of the number of a node: what is awaited is news of other ranks.
+const OTHERS: u32 = u32::MAX;
+
+impl<'a> Search<'a> {
+    fn new(graph: &'a Graph) -> Result<Self, Error> {
+        let halo = &graph.halo;
+        let begin = |number: usize| match graph.neighbours(number) {
+            [] => OUT,
+            _ => open(halo.own().start + number),
         };
-        let mut n_open = 0;
-        for number in 0..own.len() {
-            let place = places.start + number;
-            if is_open(states[place]) {
-                states[place] = match first_within_two(graph, number, &states, &firsts) {
-                    first if first == states[place] => root(own.start + number),
-                    first if is_root(first) => OUT,
-                    _ => states[place],
-                };
-                n_open += usize::from(is_open(states[place]));
+        let states = halo.spread(halo.map_own(begin)?)?;
+        let boundary = halo.boundary()?;
+        let lists = || {
+            let is_open = |number: &usize| is_open(states[halo.places().start + number]);
+            let numbers = || (0..halo.own().len()).filter(is_open);
+            let mut open = reserve(numbers().count())?;
+            open.extend(numbers().map(|number| Open {
+                number: number as u32,
+                awaits: OTHERS,
+            }));
+            let firsts = match &boundary {
+                Some(_) => try_collect(repeat_n(OUT, halo.own().len()))?,
+                None => Vec::new(),
+            };
+            Ok((open, firsts))
+        };
+        let (open, own_firsts) = halo.runtime().agree(lists())?;
+        Ok(Self {
+            graph,
+            boundary,
+            states,
+            firsts: Vec::new(),
+            own_firsts,
+            open,
+            has_decided: true,
+        })
+    }
+
+    /// Hears what other ranks have decided, and whether that is anything. Every rank must ask.
+    fn hear(&mut self) -> Result<bool, Error> {
+        let Some(boundary) = &self.boundary else {
+            return Ok(true);
+        };
+        let places = self.graph.halo.places();
+        let is_first_time = self.firsts.is_empty();
+        let mut is_news = is_first_time;
+        for (number, state) in boundary
+            .fetch(&self.states[places])?
+            .into_iter()
+            .enumerate()
+        {
+            let known = &mut self.states[boundary.place(number)];
+            is_news |= *known != state;
+            *known = state;
+        }
+        if is_news || self.has_decided {
+            for &number in &boundary.told {
+                self.own_firsts[number] = first(self.graph, number, &self.states);
             }
+            self.has_decided = false;
         }
-        halo.refresh(&mut states)?;
-        if halo.sum(n_open)?.0 == 0 {
-            return Ok(states);
-        }
+        let firsts = boundary.fetch(&self.own_firsts)?;
+        is_news |= firsts != self.firsts;
+        self.firsts = firsts;
+        Ok(is_news)
+    }
+
+    /// Decides nodes of this rank, in sequence, as far as is known.
+    fn decide(&mut self) {
+        let before = self.open.len();
+        let Self {
+            graph,
+            boundary,
+            states,
+            firsts,
+            open,
+            ..
+        } = self;
+        let (own, places) = (graph.halo.own(), graph.halo.places());
+        let of_other = |place: usize| {
+            let boundary = boundary.as_ref().expect("another rank has the node");
+            firsts[boundary.number(place)]
+        };
+        open.retain_mut(|node| {
+            // Nothing else that is decided meanwhile could decide this one.
+            if node.awaits != OTHERS && is_open(states[places.start + node.awaits as usize]) {
+                return true;
+            }
+            let number = node.number as usize;
+            let place = places.start + number;
+            let first = first_within_two(graph, number, states, of_other);
+            if first == states[place] {
+                states[place] = root(own.start + number);
+                return false;
+            }
+            if is_root(first) {
+                states[place] = OUT;
+                return false;
+            }
+            let awaited = (first / 2) as usize;
+            let is_own = own.contains(&awaited);
+            // Other ranks may have to hear, and tell, that one of this rank has been decided.
+            node.awaits = match is_own && is_open(states[places.start + awaited - own.start]) {
+                true => (awaited - own.start) as u32,
+                false => OTHERS,
+            };
+            true
+        });
+        self.has_decided |= self.open.len() != before;
     }
 }
 
@@ -137,9 +256,14 @@ fn first(graph: &Graph, number: usize, states: &[u64]) -> u64 {
 }
 
 /// The same within a distance of two, or that of an earlier root there, which decides alone.
-/// `firsts` is [`first`] of the nodes of other ranks.
+/// `of_other` is [`first`] of the node of another rank at a place.
 #[inline]
-fn first_within_two(graph: &Graph, number: usize, states: &[u64], firsts: &[u64]) -> u64 {
+fn first_within_two(
+    graph: &Graph,
+    number: usize,
+    states: &[u64],
+    of_other: impl Fn(usize) -> u64,
+) -> u64 {
     let places = graph.halo.places();
     let mut least = first(graph, number, states);
     for &place in graph.neighbours(number) {
@@ -149,7 +273,7 @@ fn first_within_two(graph: &Graph, number: usize, states: &[u64], firsts: &[u64]
         let place = place as usize;
         least = least.min(match places.contains(&place) {
             true => first(graph, place - places.start, states),
-            false => firsts[place],
+            false => of_other(place),
         });
     }
     least

@@ -1,7 +1,7 @@
 //! The nodes that a rank works on, and those of other ranks that it has to know of.
 
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{Error, Partition, Runtime, reserve, try_collect};
+use sparsefuse_runtime::{Error, Partition, Runtime, reserve, try_collect, try_concat};
 use sparsefuse_sparse::{Ghosts, Threads, parallel};
 use std::ops::Range;
 
@@ -18,6 +18,18 @@ pub(super) struct Halo {
     places: Range<usize>,
     /// `None` where every rank holds all nodes; then a node's place is its number.
     ghosts: Option<Ghosts>,
+    partition: Partition,
+}
+
+/// The nodes that ranks know of each other, for values that change often: only these travel.
+#[derive(Debug)]
+pub(super) struct Boundary {
+    /// The nodes of other ranks.
+    others: Ghosts,
+    /// The places of this rank's nodes, which have those of other ranks before and behind them.
+    places: Range<usize>,
+    /// The nodes of this rank that others know of, by their numbers among its own.
+    pub(super) told: Vec<usize>,
 }
 
 impl Halo {
@@ -35,6 +47,7 @@ impl Halo {
                 own: 0..n_nodes,
                 places: 0..n_nodes,
                 ghosts: None,
+                partition,
             });
         };
         let own = cuts[runtime.rank()]..cuts[runtime.rank() + 1];
@@ -54,7 +67,29 @@ impl Halo {
             places: before..before + own.len(),
             own,
             ghosts: Some(Ghosts::new(runtime, partition, indices)?),
+            partition,
         })
+    }
+
+    /// What ranks know of each other; `None` where every rank holds all nodes. Every rank must ask.
+    pub(super) fn boundary(&self) -> Result<Option<Boundary>, Error> {
+        let Some(ghosts) = &self.ghosts else {
+            return Ok(None);
+        };
+        let (indices, places) = (ghosts.indices(), self.places.clone());
+        let others = try_concat(&[
+            indices[..places.start].to_vec(),
+            indices[places.end..].to_vec(),
+        ]);
+        let others = Ghosts::new(&self.runtime, self.partition, self.runtime.agree(others)?)?;
+        let marks = vec![true; others.indices().len()];
+        let is_told = others.exchange().reversed().run(&self.runtime, &marks)?;
+        let told = (0..is_told.len()).filter(|&number| is_told[number]);
+        Ok(Some(Boundary {
+            told: told.collect(),
+            others,
+            places,
+        }))
     }
 
     pub(super) fn runtime(&self) -> &Runtime {
@@ -125,14 +160,6 @@ impl Halo {
         }
     }
 
-    /// Gets the values of other ranks' nodes again.
-    pub(super) fn refresh<E: Element>(&self, values: &mut Vec<E>) -> Result<(), Error> {
-        if let Some(ghosts) = &self.ghosts {
-            *values = ghosts.fetch(&values[self.places.clone()])?;
-        }
-        Ok(())
-    }
-
     /// The sum over the ranks of a count of this one's nodes, and of those of the ranks before it.
     pub(super) fn sum(&self, mine: usize) -> Result<(usize, usize), Error> {
         if self.ghosts.is_none() {
@@ -141,5 +168,30 @@ impl Halo {
         let counts = self.runtime.all_gather(&[mine as u64])?;
         let sum = |ranks: &[Vec<u64>]| ranks.iter().map(|count| count[0] as usize).sum();
         Ok((sum(&counts), sum(&counts[..self.runtime.rank()])))
+    }
+}
+
+impl Boundary {
+    /// What other ranks have at their nodes, one after the other, of which this one has `own`.
+    /// Every rank must ask.
+    pub(super) fn fetch<E: Element>(&self, own: &[E]) -> Result<Vec<E>, Error> {
+        self.others.fetch(own)
+    }
+
+    /// The number of a node of another rank among those that are fetched, by its place.
+    #[inline]
+    pub(super) fn number(&self, place: usize) -> usize {
+        match place < self.places.start {
+            true => place,
+            false => place - self.places.len(),
+        }
+    }
+
+    /// The place of such a node, by that number.
+    pub(super) fn place(&self, number: usize) -> usize {
+        match number < self.places.start {
+            true => number,
+            false => number + self.places.len(),
+        }
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct Path {
     sums: Vec<f64>,
     /// The place of the spur among the nodes.
     spur: usize,
-    /// Where the paths of the set do not go from the spur.
+    /// Where the paths of the set do not go from the spur, ascending.
     excluded: Vec<u32>,
 }
 
@@ -93,7 +93,8 @@ pub(crate) fn paths(
                 true => path.excluded.clone(),
                 false => Vec::new(),
             };
-            excluded.push(path.nodes[place + 1]);
+            let next = path.nodes[place + 1];
+            excluded.insert(excluded.partition_point(|&node| node < next), next);
             let longest = shortest.last().filter(|_| shortest.len() >= wanted);
             let limit = longest.map_or(f64::INFINITY, Path::length);
             let root = (&path.nodes[..=place], &path.sums[..=place]);
@@ -188,7 +189,7 @@ impl Search<'_> {
                 let is_open = !is_on_root[other as usize]
                     && to_sink[other as usize].is_finite()
                     && far(other, longer) <= limit
-                    && !(node == spur && excluded.contains(&other));
+                    && !(node == spur && excluded.binary_search(&other).is_ok());
                 if is_open && longer < distances[other as usize] {
                     if distances[other as usize] == f64::INFINITY {
                         touched.push(other);
