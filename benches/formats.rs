@@ -148,12 +148,12 @@ fn main() {
         let works = runtimes.each_ref().map(|runtime| runtime.enter(make));
         let mut times = [const { Vec::new() }; 2];
         let mut norms = [0.0; 2];
-        // Rows are made at the first product and packed at the second.
-        for round in 0..rounds + 3 {
+        // Rows are made at the first product and packed after a few.
+        for round in 0..rounds + 10 {
             for (number, runtime) in runtimes.iter().enumerate() {
                 let start = Instant::now();
                 norms[number] = runtime.enter(|| works[number].1(runtime));
-                if round >= 3 {
+                if round >= 10 {
                     times[number].push(start.elapsed().as_secs_f64());
                 }
             }

@@ -307,3 +307,27 @@ proptest! {
         check("eigenvalues", &left, &s.matmul(&scaled(&f64::exp)), 1e5);
     }
 }
+
+/// Triangles, whose exponentials have the exponentials of their diagonals, above and below.
+#[test]
+fn triangles_with_large_elements() {
+    for (n, x) in [(12, 1e2), (12, 1e4), (20, 1e3), (12, 1e8)] {
+        let expected = Matrix::<f64>::from_fn([n, n], |[i, j]| match i.checked_sub(j) {
+            Some(power) => (1..=power).fold(1.0, |sum, k| sum * x / k as f64),
+            None => 0.0,
+        });
+        let below = Matrix::<f64>::from_fn([n, n], |[i, j]| if i == j + 1 { x } else { 0.0 });
+        let (lower, upper) = (below.expm().unwrap(), below.t().expm().unwrap());
+        for (found, expected) in [(lower, expected.clone()), (upper, expected.t())] {
+            let error = (&found - &expected).abs() / (expected.abs() + 1.0);
+            let error = error.max().get().unwrap();
+            assert!(error < 1e-9, "{n} {x}: {error}");
+        }
+    }
+    let a = matrix::<f64>(&[&[-1.0, 1e8, 0.0], &[0.0, -2.0, 1e8], &[0.0, 0.0, -3.0]]);
+    let diagonal = a.expm().unwrap().diagonal(0).to_vec().unwrap();
+    let expected = [-1f64, -2.0, -3.0].map(f64::exp);
+    for (found, expected) in diagonal.iter().zip(expected) {
+        assert!((found / expected - 1.0).abs() < 1e-15, "{found} {expected}");
+    }
+}

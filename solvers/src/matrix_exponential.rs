@@ -2,7 +2,7 @@
 //! equations with as many right-hand sides as it has columns.
 
 use crate::operator::{check_finite, check_square};
-use crate::powers::times_power_of_entries;
+use crate::powers::{times_power, times_power_of_entries};
 use crate::preconditioners::splu;
 use num_complex::Complex;
 use sparsefuse_dense::Vector;
@@ -76,6 +76,13 @@ fn exponential<T: Field>(a: &Csr<T>) -> Result<Csr<T>, Error> {
     if a.n_rows() == 0 {
         return Ok(a.clone());
     }
+    let (below, above) = a.bandwidth()?;
+    // The factors of an upper triangle are triangles. Those of a lower one need not be, where rows
+    // are exchanged, and what rounding leaves above the diagonal grows with each squaring.
+    if above == 0 && below > 0 {
+        return exponential(&a.transpose()?)?.transpose();
+    }
+    let is_triangle = below == 0;
     let norm = norm1(a)?;
     if !norm.is_finite() {
         let expected = "a matrix whose 1-norm doubles can hold";
@@ -88,8 +95,13 @@ fn exponential<T: Field>(a: &Csr<T>) -> Result<Csr<T>, Error> {
     let powers = Powers::of(times_power_of_entries(a, -before))?;
     let after = powers.halvings(before)?;
     let mut power = quotient(&powers.halved(after).approximant()?)?;
-    for _ in 0..before + after {
+    for left in (0..before + after).rev() {
         power = power.try_matmul(&power)?;
+        // The diagonal of a triangle is known (Al-Mohy and Higham, code fragment 2.1).
+        if is_triangle {
+            let diagonal = times_power(&a.diagonal(0)?, -left).try_exp()?;
+            power = power.with_diagonal(0, &diagonal)?;
+        }
     }
     Ok(power)
 }

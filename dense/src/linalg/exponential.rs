@@ -68,6 +68,16 @@ fn exponential<T: Field>(a: &Array<T, 2>) -> Result<Array<T, 2>, Error> {
     if a.is_empty() {
         return Ok(a.clone());
     }
+    // The factors of an upper triangle are triangles. Those of a lower one need not be, where rows
+    // are exchanged, and what rounding leaves above the diagonal grows with each squaring.
+    let is_triangle = |a: &Array<T, 2>| {
+        let below = a.try_lower_triangle(-1)?.try_not_equal(T::ZERO)?;
+        Ok::<_, Error>(!below.try_any()?.get()?)
+    };
+    let is_upper = is_triangle(a)?;
+    if !is_upper && is_triangle(&a.t())? {
+        return Ok(exponential(&a.t().contiguous()?)?.t());
+    }
     let norm = norm1(a)?;
     if !norm.is_finite() {
         let expected = "a matrix whose 1-norm doubles can hold";
@@ -77,12 +87,18 @@ fn exponential<T: Field>(a: &Array<T, 2>) -> Result<Array<T, 2>, Error> {
         return quotient(approximant(degree, a)?);
     }
     let before = halvings_before_powers(norm);
-    let a = halved(a, before)?;
-    let powers = Powers::of(a)?;
+    let powers = Powers::of(halved(a, before)?)?;
     let after = powers.halvings(before)?;
     let mut power = quotient(powers.halved(after)?.approximant()?)?;
-    for _ in 0..before + after {
+    for left in (0..before + after).rev() {
         power = power.try_matmul(&power)?;
+        // The diagonal of a triangle is known (Al-Mohy and Higham, code fragment 2.1).
+        if is_upper {
+            let diagonal = halved(a, left)?.try_diagonal(0)?.try_exp()?;
+            power = power
+                .try_upper_triangle(1)?
+                .try_add(&diagonal.try_to_diagonal(0)?)?;
+        }
     }
     Ok(power)
 }

@@ -28,6 +28,8 @@ use std::ops::Range;
 const DEPTH: usize = 192;
 /// Inner indices of a chain: whole blocks.
 const CHAIN: usize = 64 * DEPTH;
+/// Rows of the result whose chains are summed together, at most: room for these is beside it.
+const SLAB: usize = 8 * ROWS;
 /// Rows of a block of `a`, at most.
 const ROWS: usize = 192;
 /// Columns of a block of `b`, at most.
@@ -106,7 +108,11 @@ impl<'a, T: Numeric> Matrix<'a, T> {
 #[must_use]
 pub fn workspace<T: Numeric>(isa: Isa, [rows, columns, depth]: [usize; 3]) -> usize {
     let tile = micro::tile::<T>(isa, [rows, columns]);
-    let of_chains = if depth > CHAIN { rows * columns } else { 0 };
+    let of_chains = if depth > CHAIN {
+        rows.min(SLAB) * columns
+    } else {
+        0
+    };
     let rows = rows.min(ROWS).next_multiple_of(tile.rows);
     let columns = columns.min(COLUMNS).next_multiple_of(tile.columns);
     of_chains + (rows + columns + tile.rows) * depth.min(DEPTH)
@@ -179,13 +185,19 @@ fn in_blocks<T: Numeric>(
     if depth <= CHAIN {
         return add_chains(isa, (a, b), 0..depth, (made, workspace), last_of_first);
     }
-    let (chains, workspace) = workspace.split_at_mut(made.len());
-    for first in (0..depth).step_by(CHAIN) {
-        let inner = first..depth.min(first + CHAIN);
-        chains.fill(T::ZERO);
-        add_chains(isa, (a, b), inner, (chains, workspace), last_of_first);
-        for (sum, chain) in made.iter_mut().zip(&*chains) {
-            *sum = sum.plus(*chain);
+    let n_columns = b.shape[1];
+    for (number, made) in made.chunks_mut(SLAB * n_columns).enumerate() {
+        let first_row = number * SLAB;
+        let a = a.rows(first_row, made.len() / n_columns);
+        let (chains, workspace) = workspace.split_at_mut(made.len());
+        for first in (0..depth).step_by(CHAIN) {
+            let inner = first..depth.min(first + CHAIN);
+            chains.fill(T::ZERO);
+            let last_of_first = last_of_first + first_row;
+            add_chains(isa, (a, b), inner, (chains, workspace), last_of_first);
+            for (sum, chain) in made.iter_mut().zip(&*chains) {
+                *sum = sum.plus(*chain);
+            }
         }
     }
 }

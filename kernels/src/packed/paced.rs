@@ -96,11 +96,15 @@ fn end_of(rows: PlainRows<'_>, range: &Range<usize>, pace: Pace) -> usize {
     if range.end < range.start + LONG {
         return range.start;
     }
-    // Few rows go on so, which their lengths or first columns tell: all of them are looked at then.
-    let end = rows.end_of_advance(second..range.end, (period, advance as u32));
-    if end < range.start + LONG || !(range.start..second).all(|row| is_regular(rows, row)) {
+    // Few rows go on so, which the lengths or first columns of the first ones tell.
+    let pace = (period, advance as u32);
+    let enough = range.start + LONG;
+    if rows.end_of_advance(second..enough, pace) < enough
+        || !(range.start..second).all(|row| is_regular(rows, row))
+    {
         return range.start;
     }
+    let end = rows.end_of_advance(second..range.end, pace);
     // Columns advance as far as there are regular ones.
     let n_columns = rows.own_len.min(i32::MAX as usize + 1);
     let end_of_regular = |row: usize| {

@@ -52,11 +52,11 @@ impl<'a> PlainRows<'a> {
     /// the first one column further. Such rows are found and packed faster than others.
     #[must_use]
     pub fn go_on(&self) -> bool {
-        let step = (self.len() / SAMPLES).max(1);
+        // Rows of a grid: an even step would meet the same end of each line.
+        let step = (self.len() / SAMPLES).max(1) | 1;
         let first = |row: usize| {
-            self.columns(row)
-                .first()
-                .map(|&column| column.wrapping_sub(row as u32))
+            let column = self.columns(row).first();
+            column.map(|&column| column.wrapping_sub(row as u32))
         };
         let goes_on = |&row: &usize| {
             let (this, before) = (self.entries(row), self.entries(row - 1));

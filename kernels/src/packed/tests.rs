@@ -274,6 +274,15 @@ fn a_grid_with_equal_rows_is_all_stencils() {
     }
 }
 
+/// Also where lines are as long as the distance of the rows that are looked at.
+#[test]
+fn rows_of_grids_go_on() {
+    for sides in [[300, 300], [512, 512], [1024, 64], [64, 4096], [2048, 512]] {
+        assert!(grid(sides, 1, |_, _| 1.0).plain().go_on(), "{sides:?}");
+    }
+    assert!(!scattered(5000, 5000, 0, 9, 1).plain().go_on());
+}
+
 #[test]
 fn a_grid_with_other_values_is_diagonals() {
     let matrix = grid([37, 50], 1, |row, column| uniform(1, row * 7919 + column));

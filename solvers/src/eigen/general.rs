@@ -8,7 +8,7 @@ use super::block::{check_tolerance, norms};
 use super::gram_schmidt::SEED;
 use super::krylov_schur::{Found, Pair, find};
 use super::parts::{Parts, lengths};
-use super::{Search, basis_len, inverse_of_shifted, most_restarts, scale};
+use super::{Search, basis_len, beside, inverse_of_shifted, most_restarts, scale};
 use crate::krylov::scalars::{element, size};
 use crate::operator::{LinearOperator, check_finite, check_len, check_square};
 use crate::powers::{times_power_of, times_power_of_entries};
@@ -260,7 +260,7 @@ pub fn eigs_near<T: Field>(
     }
     a.runtime().enter(|| {
         if T::IS_COMPLEX || sigma.im == 0.0 {
-            return near(a, sigma, k, options);
+            return near_or_beside(a, sigma, k, options);
         }
         check_finite(OP, a)?;
         let complex = |x: T| {
@@ -275,8 +275,41 @@ pub fn eigs_near<T: Field>(
             tol: options.tol,
             max_iter: options.max_iter,
         };
-        near(&a.map_values(complex)?, sigma, k, &options)
+        near_or_beside(&a.map_values(complex)?, sigma, k, &options)
     })
+}
+
+/// [`near`], and where sigma is an eigenvalue up to some digits, so that the inverse hides all
+/// others behind the rounding of that one, near a number beside it ([`beside`]).
+fn near_or_beside<T: Field>(
+    a: &Csr<T>,
+    sigma: Complex<f64>,
+    k: usize,
+    options: &EigsOptions<'_, T>,
+) -> Result<ComplexEigen<T::Complex>, Error> {
+    let first = near(a, sigma, k, options)?;
+    if options.which != WhichComplex::LargestMagnitude {
+        return Ok(first);
+    }
+    let distances = first.values.iter().map(|value| size(*value - sigma));
+    let Some(step) = beside(distances, &first.residuals) else {
+        return Ok(first);
+    };
+    let Ok(mut other) = near(a, sigma + step, k, options) else {
+        return Ok(first);
+    };
+    other.iterations += first.iterations;
+    other.products += first.products;
+    let mut places: Vec<usize> = (0..other.values.len()).collect();
+    let distance = |place: usize| size(other.values[place] - sigma);
+    places.sort_by(|&one, &other| distance(one).total_cmp(&distance(other)));
+    other.values = places.iter().map(|&place| other.values[place]).collect();
+    other.residuals = places.iter().map(|&place| other.residuals[place]).collect();
+    other.vectors = places
+        .iter()
+        .map(|&place| other.vectors[place].clone())
+        .collect();
+    Ok(other)
 }
 
 /// [`eigs_near`], with a sigma that is an element.
@@ -306,7 +339,8 @@ fn near<T: Field>(
     } else if reason != StopReason::NotFinite {
         let probe = Vector::random_normal([n], SEED);
         let norms = norms(&[a.try_matvec(&probe)?, probe])?;
-        let rounding = T::Real::EPSILON.to_f64().sqrt();
+        let epsilon = T::Real::EPSILON.to_f64();
+        let rounding = epsilon.sqrt().min(1e4 * epsilon);
         eigen = judged(eigen, norms[0] / norms[1], options.tol, rounding);
     }
     Ok(multiplied(eigen, power))

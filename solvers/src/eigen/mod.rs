@@ -117,6 +117,17 @@ pub(super) struct Search<'a, T> {
     pub(super) v0: Option<&'a Vector<T>>,
 }
 
+/// How far from sigma to look again, where one of the nearest eigenvalues is so near that 1 /
+/// (lambda - sigma) of it hides those of the others behind its rounding: a hundredth of the distance
+/// of the furthest. `None` where all are about as near, or were found as well as they can be.
+fn beside(distances: impl Iterator<Item = f64> + Clone, residuals: &[f64]) -> Option<f64> {
+    let nearest = distances.clone().fold(f64::INFINITY, f64::min);
+    let furthest = distances.fold(0.0, f64::max);
+    let worst = residuals.iter().copied().fold(0.0, f64::max);
+    let hides = nearest < 1e-4 * furthest && worst > 1e3 * f64::EPSILON * furthest;
+    (hides && furthest.is_finite()).then_some(0.01 * furthest)
+}
+
 /// The most basis vectors for `k` eigenvalues of `n` rows, unless they are given.
 fn basis_len(ncv: Option<usize>, n: usize, k: usize) -> usize {
     let most = k.saturating_mul(2).saturating_add(1);

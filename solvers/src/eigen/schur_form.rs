@@ -117,10 +117,11 @@ impl<S: Field> Form<S> {
             let mut block = first.expect("a block begins at every place");
             while block.start > place {
                 let before = self.block_before(block.start);
-                if !self.swap(before, block) {
-                    break;
+                match self.swap(before, block) {
+                    true => block.start = before.start,
+                    // Their values are the same up to rounding: the other one goes on.
+                    false => block = before,
                 }
-                block.start = before.start;
             }
             place = self.block_at(place).end();
         }

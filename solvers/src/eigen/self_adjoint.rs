@@ -6,7 +6,9 @@ use super::gram_schmidt::SEED;
 use super::hermitian::{orthonormalise, unit};
 use super::lanczos::{Found, find};
 use super::mass::{After, Inner, Mass};
-use super::{Eigen, Search, basis_len, check_hermitian, inverse_of_shifted, most_restarts, scale};
+use super::{
+    Eigen, Search, basis_len, beside, check_hermitian, inverse_of_shifted, most_restarts, scale,
+};
 use crate::operator::{LinearOperator, check_len, check_square};
 use crate::powers::{times_power_of, times_power_of_entries};
 use crate::solution::StopReason;
@@ -230,17 +232,41 @@ pub fn eigsh_near<T: Field>(
     options: &EigshOptions<'_, T>,
 ) -> Result<Eigen<T>, Error> {
     a.runtime().enter(|| {
-        check_square(OP, a)?;
-        check_hermitian(OP, a)?;
-        let search = search(a.n_rows(), k, options)?;
-        let mass = Mass::of(OP, a, options.mass)?;
-        let scales = Scales::of(a, mass.as_ref(), sigma)?;
-        let mass = mass.as_ref().map(|mass| &mass.matrix);
-        let a = &times_power_of_entries(a, -scales.of_a);
-        let (shift, sigma) = (T::from_f64(-scales.shift), format!("{sigma:?}"));
-        let inverse = inverse_of_shifted(OP, a, mass, shift, sigma)?;
-        by_inverse(a, mass, &inverse, &scales, &search, options)
+        let first = near(a, sigma, k, options)?;
+        if options.which != Which::LargestMagnitude {
+            return Ok(first);
+        }
+        // A sigma that is an eigenvalue up to some digits hides all others.
+        let distances = first.values.iter().map(|value| (value - sigma).abs());
+        let Some(step) = beside(distances, &first.residuals) else {
+            return Ok(first);
+        };
+        let Ok(mut other) = near(a, sigma + step, k, options) else {
+            return Ok(first);
+        };
+        other.iterations += first.iterations;
+        other.products += first.products;
+        Ok(other)
     })
+}
+
+/// [`eigsh_near`], near this sigma and no other.
+fn near<T: Field>(
+    a: &Csr<T>,
+    sigma: f64,
+    k: usize,
+    options: &EigshOptions<'_, T>,
+) -> Result<Eigen<T>, Error> {
+    check_square(OP, a)?;
+    check_hermitian(OP, a)?;
+    let search = search(a.n_rows(), k, options)?;
+    let mass = Mass::of(OP, a, options.mass)?;
+    let scales = Scales::of(a, mass.as_ref(), sigma)?;
+    let mass = mass.as_ref().map(|mass| &mass.matrix);
+    let a = &times_power_of_entries(a, -scales.of_a);
+    let (shift, sigma) = (T::from_f64(-scales.shift), format!("{sigma:?}"));
+    let inverse = inverse_of_shifted(OP, a, mass, shift, sigma)?;
+    by_inverse(a, mass, &inverse, &scales, &search, options)
 }
 
 /// As [`eigsh_near`], for any operator that applies the inverse of A - sigma I, or of A - sigma B

@@ -287,3 +287,28 @@ fn columns_times_and_exponentials() -> Result<(), Error> {
     });
     Ok(())
 }
+
+/// Of a lower triangle rounding above the diagonal would grow with each squaring.
+#[test]
+fn exponentials_of_triangles() {
+    for (n, x) in [(12, 1e2), (12, 1e3), (20, 1e3), (12, 1e4)] {
+        let mut triplets = Triplets::new(n, n).unwrap();
+        for i in 1..n {
+            triplets.push(i, i - 1, x).unwrap();
+        }
+        let below = Csr::<f64>::from_triplets(&triplets).unwrap();
+        let lower = expm(&below).unwrap();
+        let upper = expm(&below.transpose().unwrap()).unwrap();
+        assert_eq!(lower.bandwidth().unwrap().1, 0);
+        for i in 0..n {
+            assert_eq!(lower.get(i, i).unwrap(), 1.0);
+            let expected = (1..=i).fold(1.0, |sum, k| sum * x / k as f64);
+            for found in [lower.get(i, 0).unwrap(), upper.get(0, i).unwrap()] {
+                assert!(
+                    (found / expected - 1.0).abs() < 1e-9,
+                    "{n} {x} {i}: {found}"
+                );
+            }
+        }
+    }
+}

@@ -148,7 +148,7 @@ impl<T: Numeric> Coo<T> {
     ///
     /// A loop that assembles the same places with other values ([`Coo::with_values`]) finds out in
     /// the second of them which entries belong together, and sorts nothing from then on (on one
-    /// rank; 8 bytes more for each entry).
+    /// rank; 4 bytes for each triplet and 8 for each entry of the matrix are kept).
     ///
     /// ```
     /// use sparsefuse_sparse::{Coo, Triplets};
@@ -192,7 +192,7 @@ impl<T: Numeric> Coo<T> {
             let pos = runtime.local::<u64>(&structure.pos)?;
             let crd = runtime.local::<u32>(&structure.crd)?;
             let (rows, cols) = (self.rows.local()?, self.cols.local()?);
-            let Some(sums) = Sums::new((&rows, &cols), (&pos, &crd))? else {
+            let Some(sums) = Sums::new(&Threads::of(runtime), (&rows, &cols), (&pos, &crd))? else {
                 return Ok(None);
             };
             self.places.sums.get_or_init(|| sums);
@@ -231,8 +231,10 @@ impl<T: Numeric> Coo<T> {
             true => Csr::from_whole_triplets(own),
             false => Csr::from_distributed_triplets(own),
         })?;
-        let [pos, crd, _] = made.stores().map(StoreHandle::clone);
-        self.places.structure.get_or_init(|| Structure { pos, crd });
+        if runtime.ranks() == 1 {
+            let [pos, crd, _] = made.stores().map(StoreHandle::clone);
+            self.places.structure.get_or_init(|| Structure { pos, crd });
+        }
         Ok(made)
     }
 

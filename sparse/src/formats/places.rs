@@ -20,6 +20,9 @@ pub(super) struct Places {
     pub(super) sums: OnceLock<Sums>,
 }
 
+/// Triplets, or entries, that a thread takes at a time.
+const CHUNK: usize = 1 << 14;
+
 /// Which triplets each entry of the row format is the sum of.
 pub(super) struct Sums {
     /// The numbers of the triplets, entry by entry, and of each entry in their order.
@@ -32,6 +35,7 @@ impl Sums {
     /// From the row and column of each triplet, and the structure that they were summed into.
     /// `None` where there are more than 32 bits can count.
     pub(super) fn new(
+        threads: &Threads,
         (rows, cols): (&[u32], &[u32]),
         (pos, crd): (&[u64], &[u32]),
     ) -> Result<Option<Self>, Error> {
@@ -39,14 +43,25 @@ impl Sums {
             return Ok(None);
         }
         let mut entries: Vec<u32> = reserve(rows.len())?;
+        entries.resize(rows.len(), 0);
+        let chunks = parallel::chunks(rows.len(), CHUNK);
+        let targets = parallel::split(&mut entries, chunks.iter().map(ExactSizeIterator::len));
+        parallel::each(
+            threads,
+            chunks.into_iter().zip(targets),
+            |(chunk, entries)| {
+                let places = rows[chunk.clone()].iter().zip(&cols[chunk]);
+                for (entry, (&row, &col)) in entries.iter_mut().zip(places) {
+                    let first = pos[row as usize] as usize;
+                    let columns = &crd[first..pos[row as usize + 1] as usize];
+                    *entry = (first + columns.partition_point(|&column| column < col)) as u32;
+                }
+            },
+        );
         let mut starts: Vec<u32> = reserve(crd.len() + 2)?;
         starts.resize(crd.len() + 2, 0);
-        for (&row, &col) in rows.iter().zip(cols) {
-            let first = pos[row as usize] as usize;
-            let columns = &crd[first..pos[row as usize + 1] as usize];
-            let entry = first + columns.partition_point(|&column| column < col);
-            entries.push(entry as u32);
-            starts[entry + 2] += 1;
+        for &entry in &entries {
+            starts[entry as usize + 2] += 1;
         }
         // `starts[entry + 1]` is where the next triplet of the entry goes, and in the end where
         // those of the next entry begin.
@@ -68,7 +83,6 @@ impl Sums {
 
     /// The sum of each entry, in the order of its triplets.
     pub(super) fn sum<T: Numeric>(&self, threads: &Threads, vals: &[T], sums: &mut [T]) {
-        const CHUNK: usize = 1 << 14;
         let chunks = parallel::chunks(sums.len(), CHUNK);
         let targets = parallel::split(sums, chunks.iter().map(ExactSizeIterator::len));
         let work = chunks.iter().cloned().zip(targets);

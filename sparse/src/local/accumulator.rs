@@ -14,7 +14,7 @@ const MOST_COLUMNS: usize = 1 << 20;
 /// The sums of one row after the other.
 pub(crate) struct Accumulator<T> {
     /// Whether rows of the right factor are asked for ahead.
-    is_ahead: bool,
+    pub(super) is_ahead: bool,
     marks: Vec<u64>,
     sums: Vec<T>,
     /// The columns of a row in the order in which they occur, and whatever was there before.

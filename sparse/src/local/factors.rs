@@ -97,11 +97,14 @@ impl<'a, T: Numeric> Factors<'a, T> {
     /// entry: where one of the factors is diagonal, selects rows or columns, or has few entries.
     /// `None` for others. Looks at the ends of rows of the right factor, which ascend.
     #[inline(always)]
-    pub(crate) fn count_in_order(&self, row: usize) -> Option<u64> {
+    pub(crate) fn count_in_order(&self, row: usize, is_ahead: bool) -> Option<u64> {
         let mut count = 0;
         let mut next = 0;
-        for &k in self.left.columns(row) {
-            let columns = self.right.columns(k as usize);
+        for entry in self.left.entries(row) {
+            if is_ahead {
+                self.fetch_columns(entry);
+            }
+            let columns = self.right.columns(self.left.crd[entry] as usize);
             if let (Some(first), Some(last)) = (columns.first(), columns.last()) {
                 if *first < next {
                     return None;

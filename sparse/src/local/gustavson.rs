@@ -50,6 +50,7 @@ pub(crate) fn count<T: Numeric>(
     let repeats_of = parallel::split(&mut repeats, lens());
     let work = parts.iter().cloned().zip(counts_of).zip(repeats_of);
     let is_narrow = Accumulator::fits(factors);
+    let is_ahead = factors.are_far_apart();
     parallel::each_with(
         threads,
         work,
@@ -60,12 +61,14 @@ pub(crate) fn count<T: Numeric>(
                 repeats[number] = number > 0 && of_left[row] && meets_repeats();
                 counts[number] = match repeats[number] {
                     true => counts[number - 1],
-                    false => factors
-                        .count_in_order(row)
-                        .unwrap_or_else(|| match is_narrow {
-                            true => again.sums.count(factors, row),
-                            false => again.plan.count(factors, row),
-                        }),
+                    false => {
+                        factors
+                            .count_in_order(row, is_ahead)
+                            .unwrap_or_else(|| match is_narrow {
+                                true => again.sums.count(factors, row),
+                                false => again.plan.count(factors, row),
+                            })
+                    }
                 };
             }
         },
@@ -200,7 +203,7 @@ impl<T: Numeric> Computation for Part<'_, T> {
             let entries = position(row)..position(end);
             if let Columns::Wanted(crd) = &mut self.columns
                 && end == row + 1
-                && self.factors.count_in_order(row).is_some()
+                && self.factors.count_in_order(row, sums.is_ahead).is_some()
             {
                 let made = (&mut crd[entries.clone()], &mut self.vals[entries]);
                 self.factors.fill_in_order(row, made);

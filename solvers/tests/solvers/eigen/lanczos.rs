@@ -4,7 +4,7 @@ use super::{check, hermitian, poisson_values};
 use num_complex::Complex;
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::Field;
-use sparsefuse_solvers::eigen::{EigshOptions, Which, eigsh, eigsh_near};
+use sparsefuse_solvers::eigen::{EigsOptions, EigshOptions, Which, eigs_near, eigsh, eigsh_near};
 use sparsefuse_solvers::{MatrixFree, StopReason};
 use sparsefuse_sparse::{Csr, gallery};
 
@@ -316,5 +316,31 @@ fn many_eigenvalues() {
             let product = x.dot(y).get().unwrap() - f64::from(u8::from(i == j));
             assert!(product.abs() < 1e-12, "{i} {j} {product}");
         }
+    }
+}
+
+/// A shift that is an eigenvalue, up to some digits, hides no other.
+#[test]
+fn shifts_near_eigenvalues() {
+    let n = 100;
+    let a = gallery::poisson1d::<f64>(n).unwrap();
+    let value = |k: usize| 2.0 - 2.0 * (k as f64 * std::f64::consts::PI / (n + 1) as f64).cos();
+    for off in [0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4] {
+        let sigma = value(3) * (1.0 + off);
+        let eigen = eigsh_near(&a, sigma, 4, &EigshOptions::default()).unwrap();
+        assert!(eigen.converged(), "{off}: {:?}", eigen.residuals);
+        let options = EigsOptions::default();
+        let other = eigs_near(&a, sigma, 4, &options).unwrap();
+        assert!(other.converged(), "{off}: {:?}", other.residuals);
+        assert!((other.values[0].re / value(3) - 1.0).abs() < 1e-12);
+        let mut of_other: Vec<f64> = other.values.iter().map(|value| value.re).collect();
+        of_other.sort_by(f64::total_cmp);
+        for values in [&eigen.values, &of_other] {
+            for (k, found) in values.iter().enumerate() {
+                assert!((found - value(k + 1)).abs() < 1e-12, "{off}: {k} {found}");
+            }
+        }
+        let worst = eigen.residuals.iter().chain(&other.residuals);
+        assert!(worst.fold(0.0, |most, x| x.max(most)) < 3e-12);
     }
 }

@@ -365,3 +365,19 @@ fn dense_operators() {
         assert!(all.iter().any(|other| (other - value).norm() < 1e-12));
     }
 }
+
+/// Many eigenvalues that are 0 up to rounding, of which none is in the way of the wanted ones.
+#[test]
+fn the_smallest_of_matrices_of_low_rank() {
+    let ones = Csr::from_dense(&Array::<f64, 2>::ones([20, 20])).unwrap();
+    for which in [WhichComplex::SmallestMagnitude, WhichComplex::SmallestReal] {
+        let options = EigsOptions {
+            which,
+            ..EigsOptions::default()
+        };
+        let eigen = eigs(&ones, 3, &options).unwrap();
+        for value in &eigen.values {
+            assert!(value.norm() < 1e-13, "{which:?}: {:?}", eigen.values);
+        }
+    }
+}
