@@ -136,6 +136,6 @@ fn image<T: Numeric>(
     Error::check_shape(op, &[from], &x.shape())?;
     let y = function(x)?;
     check_runtime(op, x, &y)?;
-    Error::check_shape(op, &[to], &y.shape())?;
+    Error::check_shape("the function of a `MatrixFree`", &[to], &y.shape())?;
     Ok(y)
 }

@@ -551,7 +551,7 @@ fn what_does_not_fit_is_refused() {
     let error = cg(&shrinking, &b).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "apply: expected a shape of (5), found (4)"
+        "the function of a `MatrixFree`: expected a shape of (5), found (4)"
     );
 }
 

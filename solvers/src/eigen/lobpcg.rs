@@ -53,6 +53,8 @@ pub struct LobpcgOptions<'a, T> {
     pub constraints: &'a [Vector<T>],
     /// An eigenvalue has converged when ‖A x - lambda B x‖ <= tol |lambda| ‖B x‖. What rounding
     /// leaves is always enough: ten times the precision of the element type times the norm of A.
+    /// For an eigenvalue that rounding does not tell from 0, as the smallest of a graph's
+    /// Laplacian, tol times the norm of A is: no digit of it could be right.
     pub tol: f64,
     /// The most iterations; `None` for ten times the number of rows, at most 10,000.
     pub max_iter: Option<usize>,
@@ -365,8 +367,12 @@ impl<'a, 'o, T: Field> Search<'a, 'o, T> {
         let rounding = 10.0 * T::Real::EPSILON.to_f64() * self.norm_a;
         let is_active = |&i: &usize| {
             let [residual, x, bx] = [sizes[i], sizes[k + i], sizes[of_images + i]];
-            let tolerance = self.options.tol * self.values[i].abs() * bx;
-            !(residual <= tolerance.max(rounding * x))
+            // Of a vector whose eigenvalue is 0, the value is that of its error squared.
+            let size = match self.values[i].abs() * bx {
+                size if size <= rounding * x => self.norm_a * x,
+                size => size,
+            };
+            !(residual <= (self.options.tol * size).max(rounding * x))
         };
         Ok((0..k).filter(is_active).collect())
     }

@@ -1,5 +1,5 @@
-//! Complete factorisations of a matrix that one rank holds, by faer: the feature `direct`. Without
-//! it `no_complete.rs` is in its place.
+//! Complete factorisations of a matrix that one rank holds, by faer, or in its [`band`] where that
+//! is narrow: the feature `direct`. Without it `no_complete.rs` is in its place.
 //!
 //! In double precision whatever the element type is, and with one thread, so that the bits do not
 //! depend on their number; on the instruction set of the machine they do. L U is that of the
@@ -11,20 +11,27 @@
 //! transpose, which is the conjugate.
 
 mod balance;
+mod band;
+mod columns;
+mod lanes;
 mod lower;
+mod number;
 
 use self::balance::Balance;
+use self::band::{Band, Bandwidth};
+use self::number::Number;
 
 use super::system::{Factorisation, Lower, System, indefinite, singular};
-use crate::powers::times_power_of;
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::linalg::solvers::LltError;
 use faer::sparse::linalg::LuError;
-use faer::sparse::linalg::cholesky::{LltRef, SymbolicCholesky, factorize_symbolic_cholesky};
+use faer::sparse::linalg::cholesky::{
+    LltRef, SymbolicCholesky, SymbolicCholeskyRaw, factorize_symbolic_cholesky,
+};
+use faer::sparse::linalg::lu::simplicial::factorize_simplicial_numeric_lu_scratch;
 use faer::sparse::linalg::lu::{LuRef, NumericLu, SymbolicLu, factorize_symbolic_lu};
 use faer::sparse::{FaerError, SparseColMatRef, SymbolicSparseColMat};
-use faer::traits::ComplexField;
-use faer::{Conj, Mat, Par, Side};
+use faer::{Conj, MatMut, Par, Side};
 use num_complex::Complex;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, reserve, try_collect};
@@ -34,7 +41,8 @@ use std::iter::repeat_n;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-const OP: &str = "direct";
+/// What errors say here; callers name the operation.
+const OP: &str = "splu";
 /// What has a row or a column without entries, or too few in some of them.
 const SINGULAR: &str = "one that is singular whatever its values";
 
@@ -100,11 +108,13 @@ impl<T: Field> Complete<T> {
     pub(super) fn solve(&self, b: &[T], system: System) -> Result<Vec<T>, Error> {
         match &self.factors {
             Precision::Real(factors) => {
-                let x = real_solve(factors, real(b)?, system)?;
+                let mut x = real(b)?;
+                real_solve(factors, &mut x, 1, system)?;
                 try_collect(x.into_iter().map(T::from_f64))
             }
             Precision::Complex(factors) => {
-                let x = complex_solve(factors, complex(b)?, system)?;
+                let mut x = complex(b)?;
+                complex_solve(factors, &mut x, 1, system)?;
                 try_collect(x.into_iter().map(|x| T::from_parts(x.re, x.im)))
             }
         }
@@ -149,8 +159,13 @@ macro_rules! ways_into_faer {
             factors.with_values(entries)
         }
 
-        fn $solve(factors: &Factors<$E>, b: Vec<$E>, system: System) -> Result<Vec<$E>, Error> {
-            factors.solve(b, system)
+        fn $solve(
+            factors: &Factors<$E>,
+            x: &mut [$E],
+            width: usize,
+            system: System,
+        ) -> Result<(), Error> {
+            factors.solve(x, width, system)
         }
     };
 }
@@ -174,6 +189,8 @@ struct Structure {
     /// What faer gets, whose entries are those of the matrix in this order, if it is another one.
     columns: SymbolicSparseColMat<usize>,
     order: Option<Vec<usize>>,
+    /// The band that it is factored as, without faer.
+    band: Option<Bandwidth>,
 }
 
 impl Structure {
@@ -181,6 +198,18 @@ impl Structure {
         let n = pos.len() - 1;
         let pos: Vec<usize> = try_collect(pos.iter().map(|&pos| pos as usize))?;
         let crd: Vec<u32> = try_collect(crd.iter().copied())?;
+        let band = Bandwidth::of(&pos, &crd);
+        let band = Some(band).filter(|band| band.pays(n, crd.len()));
+        let band = band.filter(|_| method == Factorisation::Lu);
+        if band.is_some() {
+            return Ok(Self {
+                columns: SymbolicSparseColMat::new_checked(0, 0, vec![0], None, Vec::new()),
+                order: None,
+                band,
+                pos,
+                crd,
+            });
+        }
         let (starts, rows, order) = match method {
             Factorisation::Lu => {
                 let [starts, rows, order] = by_columns(&pos, &crd)?;
@@ -197,6 +226,7 @@ impl Structure {
         Ok(Self {
             columns: SymbolicSparseColMat::new_checked(n, n, starts, None, rows),
             order,
+            band: None,
             pos,
             crd,
         })
@@ -217,12 +247,17 @@ impl Structure {
         }
     }
 
-    /// The entries in the order of faer's.
-    fn ordered<'e, E: Number>(&self, entries: &'e [E]) -> Result<Cow<'e, [E]>, Error> {
-        Ok(match &self.order {
+    /// What `make` makes of the matrix with these entries, as faer gets it.
+    fn with_matrix<E: Number, R>(
+        &self,
+        entries: &[E],
+        make: impl FnOnce(SparseColMatRef<'_, usize, E>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let ordered = match &self.order {
             Some(order) => Cow::Owned(try_collect(order.iter().map(|&at| entries[at]))?),
             None => Cow::Borrowed(entries),
-        })
+        };
+        make(SparseColMatRef::new(self.columns.as_ref(), &ordered[..]))
     }
 }
 
@@ -255,55 +290,7 @@ fn by_columns(pos: &[usize], crd: &[u32]) -> Result<[Vec<usize>; 3], Error> {
 enum Values<E> {
     Lu(Arc<SymbolicLu<usize>>, Box<NumericLu<usize, E>>),
     Cholesky(Arc<SymbolicCholesky<usize>>, Vec<E>),
-}
-
-/// What computations need of faer's numbers.
-trait Number: ComplexField + Copy {
-    fn zero() -> Self;
-    fn one() -> Self;
-    fn is_finite(self) -> bool;
-    /// The larger of the sizes of its parts.
-    fn largest_part(self) -> f64;
-    fn times_power(self, power: i32) -> Self;
-}
-
-impl Number for f64 {
-    fn zero() -> Self {
-        0.0
-    }
-    fn one() -> Self {
-        1.0
-    }
-    fn is_finite(self) -> bool {
-        f64::is_finite(self)
-    }
-    fn largest_part(self) -> f64 {
-        self.abs()
-    }
-    fn times_power(self, power: i32) -> Self {
-        times_power_of(self, power)
-    }
-}
-
-impl Number for Complex<f64> {
-    fn zero() -> Self {
-        Complex::ZERO
-    }
-    fn one() -> Self {
-        Complex::ONE
-    }
-    fn is_finite(self) -> bool {
-        self.re.is_finite() && self.im.is_finite()
-    }
-    fn largest_part(self) -> f64 {
-        self.re.abs().max(self.im.abs())
-    }
-    fn times_power(self, power: i32) -> Self {
-        Self::new(
-            times_power_of(self.re, power),
-            times_power_of(self.im, power),
-        )
-    }
+    Band(Band<E>),
 }
 
 impl<E: Number> Factors<E> {
@@ -323,19 +310,18 @@ impl<E: Number> Factors<E> {
             Factorisation::Lu => Balance::of(&structure, &mut entries)?,
             Factorisation::Cholesky => Balance::default(),
         };
-        let ordered = structure.ordered(&entries)?;
-        let matrix = SparseColMatRef::new(structure.columns.as_ref(), &ordered[..]);
-        let values = match method {
-            Factorisation::Lu => {
+        let values = match (structure.band, method) {
+            (Some(band), _) => Values::Band(Band::new(band, &structure, &entries)?),
+            (None, Factorisation::Lu) => structure.with_matrix(&entries, |matrix| {
                 let symbolic = factorize_symbolic_lu(matrix.symbolic(), Default::default());
-                lu(&Arc::new(symbolic.map_err(refused)?), matrix)?
-            }
-            Factorisation::Cholesky => {
+                lu(&Arc::new(symbolic.map_err(refused)?), matrix)
+            })?,
+            (None, Factorisation::Cholesky) => structure.with_matrix(&entries, |matrix| {
                 let (order, params) = (Default::default(), Default::default());
                 let of = matrix.symbolic();
                 let symbolic = factorize_symbolic_cholesky(of, Side::Lower, order, params);
-                cholesky(&Arc::new(symbolic.map_err(refused)?), matrix)?
-            }
+                cholesky(&Arc::new(symbolic.map_err(refused)?), matrix)
+            })?,
         };
         let structure = Arc::new(structure);
         let factors = Self {
@@ -348,33 +334,38 @@ impl<E: Number> Factors<E> {
 
     fn with_values(&self, mut entries: Vec<E>) -> Result<Self, Error> {
         let balance = match &self.values {
-            Values::Lu(..) => Balance::of(&self.structure, &mut entries)?,
+            Values::Lu(..) | Values::Band(_) => Balance::of(&self.structure, &mut entries)?,
             Values::Cholesky(..) => Balance::default(),
         };
-        let ordered = self.structure.ordered(&entries)?;
-        let matrix = SparseColMatRef::new(self.structure.columns.as_ref(), &ordered[..]);
+        let (structure, entries) = (&self.structure, &entries[..]);
         let values = match &self.values {
-            Values::Lu(symbolic, _) => lu(symbolic, matrix)?,
-            Values::Cholesky(symbolic, _) => cholesky(symbolic, matrix)?,
+            Values::Lu(symbolic, _) => structure.with_matrix(entries, |a| lu(symbolic, a))?,
+            Values::Cholesky(symbolic, _) => {
+                structure.with_matrix(entries, |a| cholesky(symbolic, a))?
+            }
+            Values::Band(band) => Values::Band(Band::new(band.bandwidth(), structure, entries)?),
         };
-        let structure = Arc::clone(&self.structure);
+        let structure = Arc::clone(structure);
         let factors = Self {
             structure,
             values,
             balance,
         };
-        factors.checked(&entries)
+        factors.checked(entries)
     }
 
     /// Refuses factors with a pivot of 0, by which faer divides: no solution is finite. Of a matrix
     /// with large elements in its inverse some are not either, but that for A 1 is.
     fn checked(self, entries: &[E]) -> Result<Self, Error> {
+        if let Values::Band(_) = self.values {
+            return Ok(self); // which looks at its pivots
+        }
         let ones = try_collect(repeat_n(E::one(), self.structure.pos.len() - 1))?;
-        let has_solution = |b: &[E]| {
-            let x = self.solve_scaled(b, System::Plain)?;
+        let has_solution = |mut x: Vec<E>| {
+            self.solve_scaled(&mut x, 1, System::Plain)?;
             Ok::<bool, Error>(x.iter().all(|x| x.is_finite()))
         };
-        if has_solution(&ones)? || has_solution(&self.row_sums(entries)?)? {
+        if has_solution(ones)? || has_solution(self.row_sums(entries)?)? {
             return Ok(self);
         }
         Err(singular("one with a pivot of 0"))
@@ -389,34 +380,59 @@ impl<E: Number> Factors<E> {
         }))
     }
 
-    fn solve(&self, mut b: Vec<E>, system: System) -> Result<Vec<E>, Error> {
-        if system == System::Plain {
-            self.balance.times_rows(&mut b);
-        } else {
-            self.balance.times_columns(&mut b);
-        }
-        let mut x = self.solve_scaled(&b, system)?;
-        if system == System::Plain {
-            self.balance.times_columns(&mut x);
-        } else {
-            self.balance.times_rows(&mut x);
-        }
-        Ok(x)
+    /// Whether what is solved for stands row by row, not column by column.
+    fn is_by_rows(&self) -> bool {
+        matches!(self.values, Values::Band(_))
     }
 
-    /// The solution of the system whose rows and columns were multiplied by powers of two.
-    fn solve_scaled(&self, b: &[E], system: System) -> Result<Vec<E>, Error> {
-        let n = b.len();
-        let mut x = Mat::new();
-        x.try_reserve(n, 1)
-            .map_err(|_| refused(FaerError::OutOfMemory))?;
-        x.resize_with(n, 1, |row, _| b[row]);
+    /// How many columns are solved for together, if there are as many: each has the bits that it
+    /// has alone, which faer's products of supernodes do not give it.
+    fn most_columns(&self) -> usize {
+        const TOGETHER: usize = 8;
+        let has_supernodes = match &self.values {
+            Values::Lu(symbolic, _) => {
+                let n = symbolic.nrows();
+                // What faer has chosen is told by the memory that it asks for.
+                let scratch =
+                    symbolic.factorize_numeric_lu_scratch::<E>(Par::Seq, Default::default());
+                let least = factorize_simplicial_numeric_lu_scratch::<usize, E>(n, n);
+                scratch.size_bytes() > least.size_bytes()
+            }
+            Values::Cholesky(symbolic, _) => {
+                matches!(symbolic.raw(), SymbolicCholeskyRaw::Supernodal(_))
+            }
+            Values::Band(_) => false,
+        };
+        if has_supernodes { 1 } else { TOGETHER }
+    }
+
+    /// Solves for this many columns, in place: 1, 2, 4 or 8 of them.
+    fn solve(&self, x: &mut [E], width: usize, system: System) -> Result<(), Error> {
+        let run = if self.is_by_rows() { width } else { 1 };
+        if system == System::Plain {
+            self.balance.times_rows(x, run);
+        } else {
+            self.balance.times_columns(x, run);
+        }
+        self.solve_scaled(x, width, system)?;
+        if system == System::Plain {
+            self.balance.times_columns(x, run);
+        } else {
+            self.balance.times_rows(x, run);
+        }
+        Ok(())
+    }
+
+    /// Solves the system whose rows and columns were multiplied by powers of two.
+    fn solve_scaled(&self, x: &mut [E], width: usize, system: System) -> Result<(), Error> {
+        let n = x.len() / width;
         match &self.values {
             Values::Lu(symbolic, numeric) => {
-                let scratch = symbolic.solve_transpose_in_place_scratch::<E>(1, Par::Seq);
-                let scratch = scratch.or(symbolic.solve_in_place_scratch::<E>(1, Par::Seq));
+                let scratch = symbolic.solve_transpose_in_place_scratch::<E>(width, Par::Seq);
+                let scratch = scratch.or(symbolic.solve_in_place_scratch::<E>(width, Par::Seq));
                 let mut memory = memory(scratch)?;
-                let (stack, x) = (MemStack::new(&mut memory), x.as_mut());
+                let stack = MemStack::new(&mut memory);
+                let x = MatMut::from_column_major_slice_mut(x, n, width);
                 let factors = LuRef::new_unchecked(symbolic, numeric);
                 match system {
                     System::Plain => {
@@ -431,19 +447,31 @@ impl<E: Number> Factors<E> {
                 }
             }
             Values::Cholesky(symbolic, values) => {
-                let scratch = symbolic.solve_in_place_scratch::<E>(1, Par::Seq);
+                let scratch = symbolic.solve_in_place_scratch::<E>(width, Par::Seq);
                 let mut memory = memory(scratch)?;
                 let stack = MemStack::new(&mut memory);
+                let x = MatMut::from_column_major_slice_mut(x, n, width);
                 // The transpose of a Hermitian matrix is its conjugate.
                 let conj = match system {
                     System::Plain | System::Adjoint => Conj::Yes,
                     System::Transpose => Conj::No,
                 };
                 let factors = LltRef::new(symbolic, values);
-                factors.solve_in_place_with_conj(conj, x.as_mut(), Par::Seq, stack);
+                factors.solve_in_place_with_conj(conj, x, Par::Seq, stack);
+            }
+            Values::Band(band) => {
+                let is_conjugate = system == System::Adjoint && !E::IS_REAL;
+                let conjugate = |x: &mut [E]| {
+                    if is_conjugate {
+                        x.iter_mut().for_each(|x| *x = x.conjugate());
+                    }
+                };
+                conjugate(x);
+                band.solve(x, width, system);
+                conjugate(x);
             }
         }
-        try_collect((0..n).map(|row| x[(row, 0)]))
+        Ok(())
     }
 }
 
@@ -487,7 +515,15 @@ fn cholesky<E: Number>(
             stack,
             params,
         )
-        .map_err(|LltError::NonPositivePivot { .. }| indefinite())?;
+        .map_err(|LltError::NonPositivePivot { index }| {
+            // The columns of blocks are counted from 0, others from 1.
+            let column = match symbolic.raw() {
+                SymbolicCholeskyRaw::Simplicial(_) => index - 1,
+                SymbolicCholeskyRaw::Supernodal(_) => index,
+            };
+            let order = symbolic.perm().map(|order| order.arrays().0[column]);
+            indefinite(Some(order.unwrap_or(column)))
+        })?;
     Ok(Values::Cholesky(Arc::clone(symbolic), values))
 }
 

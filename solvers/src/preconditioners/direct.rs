@@ -11,12 +11,10 @@ use super::{Preconditioner, check_square, check_update};
 use crate::operator::{LinearOperator, check_finite};
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::{Error, ErrorKind, Exchange, Runtime, try_collect};
+use sparsefuse_runtime::{Error, ErrorKind, Exchange, HostArgs, Runtime, try_collect};
 use sparsefuse_sparse::{Csr, LocalRows, RowLayout, by_columns, eager};
 use std::fmt;
 use std::sync::Arc;
-
-const OP: &str = "direct";
 
 /// Solves A x = b by sparse LU: `splu(a)?.solve(b)`, for a vector or the columns of a matrix, dense
 /// or sparse.
@@ -36,26 +34,32 @@ const OP: &str = "direct";
 ///
 /// As [`splu`] and [`Direct::solve`], and if an element of b is infinite or not a number.
 pub fn spsolve<T: Field, B: RightSide<T>>(a: &Csr<T>, b: &B) -> Result<B::Solution, Error> {
-    let factors = splu(a)?;
-    a.runtime().enter(|| b.check_is_finite("spsolve"))?;
-    factors.solve(b)
+    const OP: &str = "spsolve";
+    let factors = Direct::new(OP, a, Factorisation::Lu)?;
+    a.runtime().enter(|| b.check_is_finite(OP))?;
+    let solved = factors.solve(b);
+    solved.map_err(|error| error.of_operation(OP))
 }
 
 /// The LU factorisation of a square matrix, with an order that keeps fill low (COLAMD) and partial
-/// pivoting. Rows and columns are brought near each other in size before, by powers of two (Curtis
-/// and Reid, 1972), so that few digits are lost where they are in unlike units. Every rank gathers
-/// and factors the whole matrix: more ranks take no less time, nor memory on each.
+/// pivoting; of a matrix with few diagonals beside its main one, as a tridiagonal one, within its
+/// band (`gbtrf` of LAPACK), in the order that it has. Rows and columns are brought near each other
+/// in size before, by powers of two (Curtis and Reid, 1972), so that few digits are lost where they
+/// are in unlike units. Every rank gathers and factors the whole matrix: more ranks take no less
+/// time, nor memory on each.
 ///
 /// # Errors
 ///
 /// If the matrix is not square or is singular, an entry is infinite or not a number, memory runs
 /// out, or the computation of the values failed.
 pub fn splu<T: Field>(a: &Csr<T>) -> Result<Direct<T>, Error> {
-    Direct::new(a, Factorisation::Lu)
+    Direct::new(Factorisation::Lu.called(), a, Factorisation::Lu)
 }
 
 /// The Cholesky factorisation of a Hermitian positive definite matrix, in an order that keeps fill
-/// low (AMD). Only the upper triangle is read. On ranks as [`splu`].
+/// low (AMD). Only the upper triangle is read. On ranks as [`splu`]. The refusal of a matrix that
+/// is not positive definite names the row whose pivot is not positive, in the order of elimination:
+/// the rows eliminated before, with this one, have a submatrix that is not.
 ///
 /// ```
 /// use sparsefuse_dense::Vector;
@@ -74,17 +78,21 @@ pub fn splu<T: Field>(a: &Csr<T>) -> Result<Direct<T>, Error> {
 /// If the matrix is not square or not positive definite, an entry is infinite or not a number,
 /// memory runs out, or the computation of the values failed.
 pub fn spcholesky<T: Field>(a: &Csr<T>) -> Result<Direct<T>, Error> {
-    Direct::new(a, Factorisation::Cholesky)
+    let method = Factorisation::Cholesky;
+    Direct::new(method.called(), a, method)
 }
 
 /// A complete factorisation: z = A^-1 r up to rounding. Made by [`splu`] or [`spcholesky`].
 ///
 /// By faer, with one thread and in double precision, whatever the element type: supernodal where
 /// that pays (Davis, *Direct Methods for Sparse Linear Systems*, 2006, chapters 4 and 6). Its bits
-/// depend on the instruction set of the machine, and on nothing else. Every rank holds the factors,
-/// and in a solve the whole right-hand side; an application is a pass over the factors. New values
-/// keep the order and the symbolic factorisation: an update is 1.3 times as fast as a fresh start
-/// by LU, 1.6 times by Cholesky (`diffusion2d:300`, one core of an x86-64 server).
+/// depend on the instruction set of the machine, and on nothing else. `splu` takes the band as
+/// dense where an elimination in it takes at most 700 multiplications for each entry of the matrix:
+/// with b diagonals on either side those are 2 b² for each row, and the factors have 3 b numbers.
+/// Every rank holds the factors, and in a solve the whole right-hand side; an application is a pass
+/// over the factors. New values keep the order and the symbolic factorisation: an update is 1.3
+/// times as fast as a fresh start by LU, 1.6 times by Cholesky (`diffusion2d:300`, one core of an
+/// x86-64 server).
 #[derive(Clone)]
 pub struct Direct<T> {
     layout: RowLayout,
@@ -93,13 +101,13 @@ pub struct Direct<T> {
 }
 
 impl<T: Field> Direct<T> {
-    fn new(a: &Csr<T>, method: Factorisation) -> Result<Self, Error> {
-        check_square(OP, a)?;
-        check_finite(OP, a)?;
+    fn new(op: &'static str, a: &Csr<T>, method: Factorisation) -> Result<Self, Error> {
+        check_square(op, a)?;
+        check_finite(op, a)?;
         let layout = a.row_layout()?;
         let factors = eager(method.factorisation(), &[a], || {
             let rows = gather(a)?;
-            agree(layout.runtime(), Complete::new(method, &rows))
+            agree(layout.runtime(), op, Complete::new(method, &rows))
         })?;
         Ok(Self {
             layout,
@@ -108,9 +116,12 @@ impl<T: Field> Direct<T> {
         })
     }
 
-    /// The solution for a right-hand side, for each column of a dense matrix, a host task for each,
+    /// The solution for a right-hand side, or for each column of a dense matrix, by a host task
     /// whose failure is told where the solution is read; or for each column of a sparse matrix, in
     /// which case the solution is sparse too, and computed when this returns, 32 columns at a time.
+    ///
+    /// The threads of a rank share the columns, eight at a time, or one where factors are
+    /// supernodal; each has the bits that it has alone.
     ///
     /// ```
     /// use sparsefuse_dense::Array;
@@ -130,8 +141,7 @@ impl<T: Field> Direct<T> {
     /// If `b` has another number of rows than the matrix, or is an array of neither one dimension
     /// nor two; if it is sparse, also if memory runs out or a computation failed.
     pub fn solve<B: RightSide<T>>(&self, b: &B) -> Result<B::Solution, Error> {
-        let solve = |b: &Vector<T>| self.solve_system(b, System::Plain);
-        b.solved((OP, self.layout.n_rows()), &solve)
+        self.solve_right_side(b, System::Plain)
     }
 
     /// The solution of the system with the transpose, `Aᵀ x = b`, as [`Direct::solve`].
@@ -153,8 +163,7 @@ impl<T: Field> Direct<T> {
     ///
     /// As [`Direct::solve`].
     pub fn solve_transpose<B: RightSide<T>>(&self, b: &B) -> Result<B::Solution, Error> {
-        let solve = |b: &Vector<T>| self.solve_system(b, System::Transpose);
-        b.solved((OP, self.layout.n_rows()), &solve)
+        self.solve_right_side(b, System::Transpose)
     }
 
     /// The solution of the system with the conjugate transpose, `Aᴴ x = b`, as [`Direct::solve`].
@@ -163,8 +172,7 @@ impl<T: Field> Direct<T> {
     ///
     /// As [`Direct::solve`].
     pub fn solve_adjoint<B: RightSide<T>>(&self, b: &B) -> Result<B::Solution, Error> {
-        let solve = |b: &Vector<T>| self.solve_system(b, System::Adjoint);
-        b.solved((OP, self.layout.n_rows()), &solve)
+        self.solve_right_side(b, System::Adjoint)
     }
 
     /// The solution for a complex right-hand side, of a real matrix: a vector, or the columns of a
@@ -190,7 +198,9 @@ impl<T: Field> Direct<T> {
         b: &Array<T::Complex, D>,
     ) -> Result<Array<T::Complex, D>, Error> {
         let n = self.layout.n_rows();
-        by_columns((OP, n, n), b, |b: &Vector<T::Complex>| self.solve_parts(b))
+        by_columns(("solve_complex", n, n), b, |b: &Vector<T::Complex>| {
+            self.solve_parts(b)
+        })
     }
 
     /// The factor of a Cholesky factorisation and its order, which name the lower triangular matrix
@@ -229,14 +239,41 @@ impl<T: Field> Direct<T> {
         let (n, runtime) = (self.layout.n_rows(), self.layout.runtime());
         let Some(lower) = runtime.agree(self.factors.lower())? else {
             let found = "those of an LU factorisation";
-            return Err(Error::argument(OP, "factors by Cholesky", found));
+            let expected = "factors by Cholesky";
+            return Err(Error::argument("cholesky_factor", expected, found));
         };
         let l = runtime.enter(|| Csr::new(n, n, lower.pos, lower.crd, lower.vals))?;
         Ok((l, lower.order))
     }
 
-    fn solve_system(&self, b: &Vector<T>, system: System) -> Result<Vector<T>, Error> {
-        Error::check_shape(OP, &[self.layout.n_rows()], &b.shape())?;
+    fn solve_right_side<B: RightSide<T>>(
+        &self,
+        b: &B,
+        system: System,
+    ) -> Result<B::Solution, Error> {
+        let vector = |b: &Vector<T>| self.solve_system(system.called(), b, system);
+        let matrix = |b: &Array<T, 2>| self.solve_columns(b, system);
+        b.solved((system.called(), self.layout.n_rows()), (&vector, &matrix))
+    }
+
+    /// The solutions for the columns of a matrix that has some: one host task.
+    fn solve_columns(&self, b: &Array<T, 2>, system: System) -> Result<Array<T, 2>, Error> {
+        let factors = Arc::clone(&self.factors);
+        let n_columns = b.shape()[1];
+        let solve = move |args: &HostArgs<'_>, b: &[T], x: &mut [T]| {
+            let x = (x, args.rows());
+            factors.solve_columns((b, n_columns), system, x, args)
+        };
+        self.layout.columns_of_whole(self.method.solve(), b, solve)
+    }
+
+    fn solve_system(
+        &self,
+        op: &'static str,
+        b: &Vector<T>,
+        system: System,
+    ) -> Result<Vector<T>, Error> {
+        Error::check_shape(op, &[self.layout.n_rows()], &b.shape())?;
         let factors = Arc::clone(&self.factors);
         self.layout
             .of_whole(self.method.solve(), b, 0, move |b, rows, x| {
@@ -282,21 +319,22 @@ impl<T: Field> LinearOperator<T> for Direct<T> {
     }
 
     fn apply(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.solve_system(r, System::Plain)
+        self.solve_system("apply", r, System::Plain)
     }
 
     fn apply_adjoint(&self, r: &Vector<T>) -> Result<Vector<T>, Error> {
-        self.solve_system(r, System::Adjoint)
+        self.solve_system("apply_adjoint", r, System::Adjoint)
     }
 }
 
 impl<T: Field> Preconditioner<T> for Direct<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<(), Error> {
+        const OP: &str = "update";
         check_update(OP, self, a)?;
         check_finite(OP, a)?;
         let factors = eager(self.method.factorisation(), &[a], || {
             let rows = gather(a)?;
-            agree(self.layout.runtime(), self.factors.with_rows(&rows))
+            agree(self.layout.runtime(), OP, self.factors.with_rows(&rows))
         })?;
         self.factors = Arc::new(factors);
         Ok(())
@@ -314,7 +352,12 @@ impl<T> fmt::Debug for Direct<T> {
 /// which callers decide what to do, is each rank's own finding: of the failure of another rank only
 /// the text is told. Ranks on other machines, with other instruction sets, may have found another
 /// pivot.
-fn agree<T>(runtime: &Runtime, factors: Result<Complete<T>, Error>) -> Result<Complete<T>, Error> {
+fn agree<T>(
+    runtime: &Runtime,
+    op: &'static str,
+    factors: Result<Complete<T>, Error>,
+) -> Result<Complete<T>, Error> {
+    let factors = factors.map_err(|error| error.of_operation(op));
     if runtime.ranks() == 1 {
         return factors;
     }
@@ -325,8 +368,8 @@ fn agree<T>(runtime: &Runtime, factors: Result<Complete<T>, Error>) -> Result<Co
     let mine = factors.as_ref().err().map_or(0, own_finding);
     let found = runtime.all_gather(&[mine])?;
     match (found.iter().flatten().max(), factors) {
-        (Some(1), Ok(_)) => Err(singular("one with a pivot of 0")),
-        (Some(2), Ok(_)) => Err(indefinite()),
+        (Some(1), Ok(_)) => Err(singular("one with a pivot of 0").of_operation(op)),
+        (Some(2), Ok(_)) => Err(indefinite(None).of_operation(op)),
         (_, factors) => factors,
     }
 }

@@ -9,8 +9,11 @@ use sparsefuse_sparse::{Csr, by_columns};
 /// Columns of a sparse right-hand side that are dense at a time.
 const COLUMNS: usize = 32;
 
-/// How a system is solved for one vector.
-type Solve<'s, T> = &'s dyn Fn(&Vector<T>) -> Result<Vector<T>, Error>;
+/// How a system is solved for one vector, and for the columns of a matrix that has some.
+type Solve<'s, T> = (
+    &'s dyn Fn(&Vector<T>) -> Result<Vector<T>, Error>,
+    &'s dyn Fn(&Array<T, 2>) -> Result<Array<T, 2>, Error>,
+);
 
 /// A right-hand side of systems of equations.
 ///
@@ -40,8 +43,17 @@ impl<T> sealed::Sealed for Csr<T> {}
 impl<T: Field, const D: usize> RightSide<T> for Array<T, D> {
     type Solution = Self;
 
-    fn solved(&self, (op, n): (&'static str, usize), solve: Solve<'_, T>) -> Result<Self, Error> {
-        by_columns((op, n, n), self, solve)
+    fn solved(
+        &self,
+        (op, n): (&'static str, usize),
+        (vector, matrix): Solve<'_, T>,
+    ) -> Result<Self, Error> {
+        match self.shape()[..] {
+            [n_rows, n_columns] if n_rows == n && n_columns > 0 => {
+                matrix(&self.try_reshape([n_rows, n_columns])?)?.try_reshape(self.shape())
+            }
+            _ => by_columns((op, n, n), self, vector),
+        }
     }
 
     fn check_is_finite(&self, op: &'static str) -> Result<(), Error> {
@@ -52,7 +64,11 @@ impl<T: Field, const D: usize> RightSide<T> for Array<T, D> {
 impl<T: Field> RightSide<T> for Csr<T> {
     type Solution = Self;
 
-    fn solved(&self, (op, n): (&'static str, usize), solve: Solve<'_, T>) -> Result<Self, Error> {
+    fn solved(
+        &self,
+        (op, n): (&'static str, usize),
+        (_, matrix): Solve<'_, T>,
+    ) -> Result<Self, Error> {
         let (n_rows, n_cols) = self.shape();
         Error::check_shape(op, &[n, n_cols], &[n_rows, n_cols])?;
         // Of a column without entries the solution is 0.
@@ -70,7 +86,7 @@ impl<T: Field> RightSide<T> for Csr<T> {
         let mut parts = Vec::new();
         for first in (0..columns.len()).step_by(COLUMNS) {
             let part = own.column_range(first..(first + COLUMNS).min(columns.len()))?;
-            let x = by_columns((op, n, n), &part.to_dense()?, solve)?;
+            let x = matrix(&part.to_dense()?)?;
             parts.push(Self::from_dense(&x)?);
         }
         let x = Self::hstack(&parts.iter().collect::<Vec<_>>())?;

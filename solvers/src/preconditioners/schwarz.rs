@@ -329,10 +329,8 @@ impl<T: Field> Factors<T> {
                     let expected = format!("an entry in row {} within its block", set[row]);
                     return Err(Error::argument(OP, expected, "none"));
                 }
-                Ok(Self::Direct(Box::new(Complete::new(
-                    Factorisation::Lu,
-                    &block,
-                )?)))
+                let factors = Complete::new(Factorisation::Lu, &block);
+                Self::direct(factors)
             }
         }
     }
@@ -341,8 +339,13 @@ impl<T: Field> Factors<T> {
     fn with_values(&self, vals: Vec<T>, set: &[u32]) -> Result<Self, Error> {
         match self {
             Self::Ilu0(factors) => Self::ilu0(factors.with_values(OP, &vals)?, set),
-            Self::Direct(factors) => Ok(Self::Direct(Box::new(factors.with_values(&vals)?))),
+            Self::Direct(factors) => Self::direct(factors.with_values(&vals)),
         }
+    }
+
+    fn direct(found: Result<Complete<T>, Error>) -> Result<Self, Error> {
+        let found = found.map(|factors| Self::Direct(Box::new(factors)));
+        found.map_err(|error| error.of_operation(OP))
     }
 
     /// The factors, unless they end at a pivot; it is named by its row of the whole matrix.

@@ -21,6 +21,14 @@ impl Factorisation {
         }
     }
 
+    /// The function that makes it.
+    pub(super) fn called(self) -> &'static str {
+        match self {
+            Self::Lu => "splu",
+            Self::Cholesky => "spcholesky",
+        }
+    }
+
     /// What profiles call a solve.
     pub(super) fn solve(self) -> &'static str {
         match self {
@@ -41,16 +49,30 @@ pub(super) enum System {
     Transpose,
 }
 
+impl System {
+    /// The method that solves it.
+    pub(super) fn called(self) -> &'static str {
+        match self {
+            Self::Plain => "solve",
+            Self::Adjoint => "solve_adjoint",
+            Self::Transpose => "solve_transpose",
+        }
+    }
+}
+
 /// The refusal of a matrix for a pivot of 0.
 pub(super) fn singular(found: &str) -> Error {
-    let (op, found) = ("direct", found.to_owned());
+    let (op, found) = (Factorisation::Lu.called(), found.to_owned());
     ErrorKind::Singular { op, found }.into()
 }
 
-/// The refusal of a matrix by Cholesky's factorisation.
-pub(super) fn indefinite() -> Error {
-    let found = "one with a pivot that is not positive".to_owned();
-    let op = "direct";
+/// The refusal of a matrix by Cholesky's factorisation, for the pivot of a row if that is known.
+pub(super) fn indefinite(row: Option<usize>) -> Error {
+    let found = match row {
+        Some(row) => format!("one whose pivot in row {row} is not positive"),
+        None => "one with a pivot that is not positive".to_owned(),
+    };
+    let op = Factorisation::Cholesky.called();
     ErrorKind::NotPositiveDefinite { op, found }.into()
 }
 

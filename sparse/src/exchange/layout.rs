@@ -3,7 +3,7 @@
 //! Algorithms that go through rows one by one are host tasks, which a [`RowLayout`] issues: they
 //! get this rank's part of a vector and leave the part of the result in its place.
 
-use sparsefuse_dense::Vector;
+use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::Element;
 use sparsefuse_runtime::{
     Access, Error, HostArgs, HostBody, HostFunction, HostTask, Partition, Privilege, Runtime, Shape,
@@ -164,6 +164,40 @@ impl RowLayout {
             make(args.read::<T>(0)?, args.rows(), elements)
         };
         self.issue((name, Access::Whole), &[x], bytes, Arc::new(function))
+    }
+
+    /// As [`RowLayout::of_whole`], for a matrix with as many rows: `make` gets its elements row by
+    /// row on every rank, and writes those of this rank's rows.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn columns_of_whole<T: Element>(
+        &self,
+        name: &'static str,
+        b: &Array<T, 2>,
+        make: impl Fn(&HostArgs<'_>, &[T], &mut [T]) -> Result<(), Error> + Send + Sync + 'static,
+    ) -> Result<Array<T, 2>, Error> {
+        let shape = [self.len, b.shape()[1]];
+        Error::check_shape(name, &shape, &b.shape())?;
+        let function = move |args: &mut HostArgs<'_>| {
+            let elements = args.write::<T>(1)?;
+            make(args, args.read::<T>(0)?, elements)
+        };
+        let (read, write) = (Privilege::Read, Privilege::Write);
+        let args = [
+            (read, Access::Whole, T::DTYPE),
+            (write, Access::Rows, T::DTYPE),
+        ];
+        let task = HostTask {
+            launch: Some(self.partition),
+            ..HostTask::new(function)
+        };
+        let b = b.contiguous()?;
+        let made = self.runtime.new_store(Shape::new(&shape), T::DTYPE);
+        let body = HostBody::new(name, &args);
+        self.runtime.submit_host(&body, &[b.store(), &made], task)?;
+        Array::from_store(made, None)
     }
 
     fn issue<T: Element>(

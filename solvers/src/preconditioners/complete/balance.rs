@@ -4,13 +4,18 @@
 //! What they change are pivots: the largest number of a column says nothing where an equation is
 //! written in other units than the next one.
 //!
+//! Where an entry would leave the range of the type, or a right-hand side could, all powers are
+//! halved until none does.
+//!
 //! By the columns alone no pivot changes. What is left of the sizes of rows after some rounds is
 //! alike in rows that have columns in common, and only such are compared.
 
-use super::{Number, Structure};
+use super::Structure;
+use super::number::Number;
 use crate::powers::exponent;
 use sparsefuse_runtime::{Error, try_collect};
 use std::iter::repeat_n;
+use std::ops::RangeInclusive;
 
 /// What rows and columns are multiplied by, as exponents of 2; empty where nothing is.
 #[derive(Default)]
@@ -26,6 +31,14 @@ const FAR: i32 = 200;
 const NEAR: i32 = 8;
 /// The most rounds.
 const ROUNDS: usize = 20;
+/// The exponents that entries may get: none becomes infinite, also after some sums, or loses
+/// digits.
+const RANGE: RangeInclusive<i32> = -1000..=1000;
+/// The least exponent of an entry that is left out of the means, which may lose digits but does not
+/// become 0.
+const LEAST: i32 = -1070;
+/// The largest power, by which elements of right-hand sides and solutions are multiplied too.
+const LARGEST: i32 = 450;
 
 impl Balance {
     /// For entries of a structure, row by row, which are multiplied; those of a matrix that needs
@@ -66,7 +79,12 @@ impl Balance {
             }
         }
         let whole = |powers: &[f64]| try_collect(powers.iter().map(|power| power.round() as i32));
-        let (rows, columns) = (whole(&rows)?, whole(&columns)?);
+        let (mut rows, mut columns) = (whole(&rows)?, whole(&columns)?);
+        while !keeps(structure, (entries, &sizes), &rows, &columns) {
+            // Halves leave every entry nearer to what it was.
+            let powers = rows.iter_mut().chain(&mut columns);
+            powers.for_each(|power| *power /= 2);
+        }
         let mut all = rows.iter().chain(&columns);
         if all.all(|power: &i32| power.abs() <= NEAR) {
             return Ok(Self::default());
@@ -77,14 +95,15 @@ impl Balance {
         Ok(Self { rows, columns })
     }
 
-    /// Multiplies what stands for the rows.
-    pub(super) fn times_rows<E: Number>(&self, x: &mut [E]) {
-        times_powers(x, &self.rows);
+    /// Multiplies what stands for the rows: each of them has `run` numbers in a row, and all may
+    /// come several times.
+    pub(super) fn times_rows<E: Number>(&self, x: &mut [E], run: usize) {
+        times_powers(x, run, &self.rows);
     }
 
     /// Multiplies what stands for the columns.
-    pub(super) fn times_columns<E: Number>(&self, x: &mut [E]) {
-        times_powers(x, &self.columns);
+    pub(super) fn times_columns<E: Number>(&self, x: &mut [E], run: usize) {
+        times_powers(x, run, &self.columns);
     }
 }
 
@@ -113,8 +132,37 @@ fn sizes<E: Number>(structure: &Structure, entries: &[E]) -> Result<Vec<f64>, Er
     Ok(sizes)
 }
 
-fn times_powers<E: Number>(x: &mut [E], powers: &[i32]) {
-    for (x, &power) in x.iter_mut().zip(powers) {
-        *x = x.times_power(power);
+/// Whether no power is beyond [`LARGEST`], and all entries stay within [`RANGE`] when they are
+/// multiplied, or come nearer to it.
+fn keeps<E: Number>(
+    structure: &Structure,
+    (entries, sizes): (&[E], &[f64]),
+    rows: &[i32],
+    columns: &[i32],
+) -> bool {
+    let mut powers = rows.iter().chain(columns);
+    let mut keeps = powers.all(|power| power.abs() <= LARGEST);
+    structure.each(|entry, row, column| {
+        let size = entries[entry].largest_part();
+        if size != 0.0 {
+            let (before, power) = (exponent(size), rows[row] + columns[column]);
+            let is_too_large = power > 0 && before + power > *RANGE.end();
+            let least = if sizes[entry].is_nan() {
+                LEAST
+            } else {
+                *RANGE.start()
+            };
+            let is_too_small = power < 0 && before + power < least;
+            keeps &= !is_too_large && !is_too_small;
+        }
+    });
+    keeps
+}
+
+fn times_powers<E: Number>(x: &mut [E], run: usize, powers: &[i32]) {
+    for (x, &power) in x.chunks_exact_mut(run).zip(powers.iter().cycle()) {
+        for x in x {
+            *x = x.times_power(power);
+        }
     }
 }

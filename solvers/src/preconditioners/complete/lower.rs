@@ -1,6 +1,7 @@
 //! The factor L of a Cholesky factorisation, from faer's columns or blocks of columns to rows.
 
-use super::{Factors, Number, Values};
+use super::number::Number;
+use super::{Factors, Values};
 use crate::preconditioners::system::Lower;
 use faer::sparse::linalg::cholesky::supernodal::SupernodalLltRef;
 use faer::sparse::linalg::cholesky::{SymbolicCholesky, SymbolicCholeskyRaw};

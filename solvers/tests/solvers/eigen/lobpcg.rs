@@ -7,8 +7,8 @@ use sparsefuse_kernels::Field;
 use sparsefuse_solvers::eigen::{LobpcgOptions, lobpcg};
 use sparsefuse_solvers::multigrid::Multigrid;
 use sparsefuse_solvers::preconditioners::spcholesky;
-use sparsefuse_solvers::{Jacobi, MatrixFree, StopReason};
-use sparsefuse_sparse::{Csr, gallery};
+use sparsefuse_solvers::{Jacobi, LinearOperator, MatrixFree, StopReason};
+use sparsefuse_sparse::{Csr, Triplets, gallery};
 
 #[test]
 fn multigrid_makes_iterations_few() {
@@ -265,5 +265,53 @@ fn begins_at_any_scale() {
             (values[0] - expected[0]).abs() < 1e-4 * expected[0],
             "2^{power}"
         );
+    }
+}
+
+/// The Laplacian of a graph has the eigenvalue 0, of which no digit could be right.
+#[test]
+fn an_eigenvalue_of_zero() {
+    let n = 24;
+    let mut triplets = Triplets::new(n * n, n * n).unwrap();
+    for node in 0..n * n {
+        let (i, j) = (node / n, node % n);
+        let beside = [
+            (i + 1 < n).then_some(node + n),
+            (j + 1 < n).then_some(node + 1),
+        ];
+        for other in beside.into_iter().flatten() {
+            for (row, column, value) in [
+                (node, node, 1.0),
+                (other, other, 1.0),
+                (node, other, -1.0),
+                (other, node, -1.0),
+            ] {
+                triplets.push(row, column, value).unwrap();
+            }
+        }
+    }
+    let a = Csr::from_triplets(&triplets).unwrap();
+    let shifted = &a + &(0.01 * &Csr::identity(n * n).unwrap());
+    let factors = spcholesky(&shifted).unwrap();
+    let jacobi = Jacobi::new(&a).unwrap();
+    let fiedler = 2.0 - 2.0 * (std::f64::consts::PI / n as f64).cos();
+    let preconditioners: [(&dyn LinearOperator<f64>, usize); 2] = [(&factors, 40), (&jacobi, 500)];
+    for (preconditioner, most) in preconditioners {
+        for (k, tol) in [(1, 1e-8), (3, 1e-8), (3, 1e-10)] {
+            let options = LobpcgOptions {
+                preconditioner: Some(preconditioner),
+                tol,
+                ..LobpcgOptions::default()
+            };
+            let eigen = lobpcg(&a, &random_block(n * n, k), &options).unwrap();
+            check(
+                "laplacian",
+                &a,
+                &eigen,
+                &[0.0, fiedler, fiedler][..k],
+                1e-13,
+            );
+            assert!(eigen.iterations <= most, "{k} {tol}: {}", eigen.iterations);
+        }
     }
 }

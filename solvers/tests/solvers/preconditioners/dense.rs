@@ -160,7 +160,7 @@ fn check_columns<T: Field>(factors: &Direct<T>) {
         }
     }
     let error = factors.solve(&b.t()).unwrap_err().to_string();
-    let expected = format!("direct: expected a shape of ({N}, {N}), found (3, {N})");
+    let expected = format!("solve: expected a shape of ({N}, {N}), found (3, {N})");
     assert_eq!(error, expected);
     let cube = Array::<T, 3>::zeros([N, 1, 1]);
     let error = factors.solve(&cube).unwrap_err().to_string();

@@ -1,6 +1,7 @@
 //! Preconditioners against dense arithmetic, against PETSc's iteration counts, on any number of
 //! threads and ranks, and on matrices that they must refuse.
 
+mod columns;
 mod counts;
 mod dense;
 mod factor;

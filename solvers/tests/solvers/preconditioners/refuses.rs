@@ -80,17 +80,17 @@ fn rows_are_named() {
         Ic0::new,
         "expected a symmetric structure",
     );
-    check(&[], splu, "direct: expected an entry in row 37, found none");
-    check(&zero[..1], splu, "direct: expected a nonsingular matrix");
+    check(&[], splu, "splu: expected an entry in row 37, found none");
+    check(&zero[..1], splu, "splu: expected a nonsingular matrix");
     check(
         &negative,
         spcholesky,
-        "direct: expected a positive definite matrix",
+        "spcholesky: expected a positive definite matrix",
     );
     check(
         &[(36, 1.0), (37, f64::NAN)],
         splu,
-        "direct: expected entries that are finite, found NaN in row 37, column 37",
+        "splu: expected entries that are finite, found NaN in row 37, column 37",
     );
     let block = "block jacobi: expected nonsingular blocks, found a pivot of 0 in row 37";
     check(&no_diagonal, |a| BlockJacobi::new(a, 1), block);

@@ -153,7 +153,7 @@ fn refusals() {
         .unwrap()
         .solve(&Csr::zeros(3, 2).unwrap())
         .unwrap_err();
-    check(error, "direct: expected a shape of (40, 2), found (3, 2)");
+    check(error, "solve: expected a shape of (40, 2), found (3, 2)");
     let b = Csr::new(
         N,
         1,
