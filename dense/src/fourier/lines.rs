@@ -116,6 +116,9 @@ impl Line {
         start: impl Fn(usize) -> usize,
         mut target: Target<'_, M>,
     ) -> Result<(), Error> {
+        if lines.is_empty() {
+            return Ok(());
+        }
         let n = fft.len();
         let zero = Complex::new(V::of(|_| 0.0), V::of(|_| 0.0));
         let zeros = |len: usize| try_collect((0..len).map(|_| zero));
@@ -133,8 +136,7 @@ impl Line {
             for place in 0..len.next_multiple_of(V::LINES) {
                 // Lines that are missing are copies of the last one.
                 let line = first + place.min(len - 1);
-                from[place] =
-                    line / self.inner * self.before * self.inner + line % self.inner;
+                from[place] = line / self.inner * self.before * self.inner + line % self.inner;
                 to[place] = start(line);
             }
             let panel = &mut panel[..len.div_ceil(V::LINES) * n];
@@ -171,9 +173,9 @@ impl Line {
                 true => half_at(line, k),
                 false => half_at(line, len - k).conj(),
             }),
-            (Ends::OfHalf, Some(turns)) => filled(panel, len, |line, k| {
-                turns.joined(|k| half_at(line, k), k)
-            }),
+            (Ends::OfHalf, Some(turns)) => {
+                filled(panel, len, |line, k| turns.joined(|k| half_at(line, k), k))
+            }
         }
     }
 
