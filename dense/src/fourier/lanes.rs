@@ -74,7 +74,7 @@ macro_rules! operations {
             #[inline(always)]
             fn $method(mut self, other: Self) -> Self {
                 for line in 0..LINES {
-                    self.0[line] = self.0[line] $operation other.0[line];
+                    self.0[line] $operation other.0[line];
                 }
                 self
             }
@@ -82,7 +82,7 @@ macro_rules! operations {
     )*};
 }
 
-operations! { Add add + Sub sub - Mul mul * Div div / Rem rem % }
+operations! { Add add += Sub sub -= Mul mul *= Div div /= Rem rem %= }
 
 impl Neg for Lanes {
     type Output = Self;

@@ -7,12 +7,15 @@ use crate::array::Array;
 use sparsefuse_kernels::Field;
 use sparsefuse_runtime::{Error, Shape};
 
+/// A matrix and right-hand sides.
+type Short<T> = (Array<T, 2>, Array<T, 2>);
+
 /// R of a matrix and the first rows of `q^H b`, where the matrix has many more rows than columns.
 pub(super) fn shortened<T: Field>(
     op: &'static str,
     a: &Array<T, 2>,
     b: &Array<T, 2>,
-) -> Result<Option<(Array<T, 2>, Array<T, 2>)>, Error> {
+) -> Result<Option<Short<T>>, Error> {
     /// Rows for each column from which on this pays.
     const TALL: usize = 8;
     let ([n_rows, n], columns) = (a.shape(), b.shape()[1]);
