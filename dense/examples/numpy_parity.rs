@@ -130,6 +130,7 @@ fn creation(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.zeros_like(a)" => Array::<f64, 2>::zeros(a.shape());
         "np.arange(10)" => Vector::<i64>::arange(10);
         "np.arange(3, 30, 4)" => Vector::<i64>::arange(7) * 4 + 3;
+        "np.arange(1, 3, 0.3)" => Vector::arange_by(1.0, 3.0, 0.3);
         "np.linspace(0, 1, 11)" => Vector::linspace(0.0, 1.0, 11);
         "np.logspace(0, 3, 7)" => Vector::logspace(0.0, 3.0, 7);
         "np.eye(5)" => Array::<f64, 2>::eye(5);
@@ -178,6 +179,7 @@ fn indexing(table: &mut Table, inputs: &Inputs) -> Outcome {
         "v[:, None]" => v.insert_axis(1);
         "x[i]" => x.take(i);
         "a[i[:10], j[:10]]" => a.take_points(ij);
+        "y[np.argmax(x)]" => y.at(x.argmax());
         "np.take(a, j, axis=1)" => a.take_axis(1, j);
         "np.choose(k % 3, (x, y, p))" => (k % 3).choose(&[x, y, p]);
         "x[mask]" => x.compress(mask)?;
@@ -363,6 +365,9 @@ fn reductions(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.prod(a, axis=0)" => a.prod_axis(0);
         "np.mean(x)" => x.mean();
         "np.mean(c, axis=2)" => c.mean_axis(2);
+        "c.sum(axis=(0, 2))" => c.sum_axes([0, 2]);
+        "c.mean(axis=(0, 1))" => c.mean_axes([0, 1]);
+        "c.max(axis=(1, 2))" => c.max_axes([1, 2]);
         "np.var(x)" => x.var();
         "np.var(x, ddof=1)" => x.var_ddof(1.0);
         "np.var(z)" => z.var();
@@ -403,6 +408,9 @@ fn reductions(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.average(x, weights=p)" => x.average(p);
         "np.nansum(n)" => n.nan_sum();
         "np.nanmean(n)" => n.nan_mean();
+        "np.nanmax(n.reshape(50, 30), axis=0)" => n.reshape([50, 30]).nan_max_axis(0);
+        "np.nanmin(n.reshape(50, 30), axis=1)" => n.reshape([50, 30]).nan_min_axis(1);
+        "np.nanprod(n.reshape(50, 30), axis=1)" => n.reshape([50, 30]).nan_prod_axis(1);
         "np.nanmax(n)" => n.nan_max();
         "np.nanmin(n)" => n.nan_min();
         "np.nanprod(n[:50])" => n.slice(..50).nan_prod();
@@ -416,6 +424,8 @@ fn reductions(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.histogram(p, q)[0]" => p.histogram_at(q);
         "np.histogram(p, q, density=True)[0]" => p.histogram_density_at(q);
         "np.histogram(p, q, weights=y)[0]" => p.histogram_weighted_at(q, y);
+        "np.histogram2d(x, y, [4, 5], [[-1, 1], [-2, 2]])[0]" => x.histogram2d(y, [4, 5], [-1.0..1.0, -2.0..2.0]).0;
+        "np.digitize(p, q)" => p.digitize(q);
         "np.histogram_bin_edges(y, 10, (-2, 2))" => Vector::<f64>::histogram_ends(10, -2.0..2.0);
         "np.bincount(k, minlength=200)" => k.bincount(200);
         "np.bincount(k, p, 200)" => k.bincount_weighted(p, 200);

@@ -63,9 +63,10 @@ twins! {
     @ "If there is no such axis, or no element at place `kth` along it.";
     [T: Numeric + PartialOrd, const D: usize] Array<T, D>;
     /// The elements along an axis in such an order that the one at place `kth` is that of the
-    /// sorted line, smaller ones stand before it and larger ones behind it: NumPy's `partition`. A
-    /// whole [sort](Array::sort_axis), which is such an order, at its cost; the elements at some
-    /// places alone are cheaper as [`Vector::quantile`], which does not sort.
+    /// sorted line, smaller ones stand before it and larger ones behind it: NumPy's `partition`.
+    /// Lines of several, longer than 20, are selected in, which takes linear time; a vector, and
+    /// shorter lines, are [sorted](Array::sort_axis). The elements at some places alone are cheaper
+    /// as [`Vector::quantile`].
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -77,15 +78,15 @@ twins! {
     #[doc(alias("partition", "select_nth_unstable"))]
     partition_axis try_partition_axis(&self, axis: usize, kth: usize) -> Self {
         check_place("partition_axis", self, axis, kth)?;
-        self.try_sort_axis(axis)
+        self.parted(axis, kth)
     }
 
-    /// The indices of such an order: NumPy's `argpartition`. A whole sort, as
-    /// [`Array::argsort_axis`].
+    /// The indices of such an order: NumPy's `argpartition`, at the cost of
+    /// [`Array::partition_axis`].
     #[doc(alias = "argpartition")]
     argpartition_axis try_argpartition_axis(&self, axis: usize, kth: usize) -> Array<i64, D> {
         check_place("argpartition_axis", self, axis, kth)?;
-        self.try_argsort_axis(axis)
+        self.arg_parted(axis, kth)
     }
 }
 

@@ -119,7 +119,7 @@ along_an_axis! {
 macro_rules! dimensions {
     ($($more:literal -> $less:literal),*) => {$(
         impl<T: Element> Array<T, $more> {
-            fn reduce_axis(
+            pub(crate) fn reduce_axis(
                 &self,
                 op: &'static str,
                 reduction: ReduceOp,

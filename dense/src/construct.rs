@@ -225,6 +225,35 @@ twins! {
 
 twins! {
     constructors [T: Real] Vector<T>;
+    /// The numbers from `start` on that lie `step` apart, up to one before `end`: NumPy's
+    /// `arange(start, end, step)`, number by number. As there, the last one may be `end` where the
+    /// step is not exact; [`Vector::linspace`] takes their count. Two tasks, which fuse.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// assert_eq!(Vector::arange_by(1.0, 2.0, 0.25).to_vec()?, [1.0, 1.25, 1.5, 1.75]);
+    /// assert_eq!(Vector::arange_by(1.0, 0.0, -0.5).to_vec()?, [1.0, 0.5]);
+    /// assert!(Vector::arange_by(1.0, 0.0, 0.5).is_empty());
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    #[doc(alias("arange", "range"))]
+    @ "If the step is 0, or a number is not finite."
+    arange_by try_arange_by(start: T, end: T, step: T) -> Self {
+        let (first, apart) = (start.to_f64(), step.to_f64());
+        let count = ((end.to_f64() - first) / apart).ceil();
+        // The distance that NumPy adds: that of the first two numbers.
+        let second = T::from_f64(first + apart).to_f64();
+        let apart = T::from_f64(second - first);
+        if !count.is_finite() || !second.is_finite() {
+            let expected = "finite numbers, and a step other than 0";
+            let found = format!("from {start} to {end} by {step}");
+            return Err(Error::argument("arange_by", expected, found));
+        }
+        // A count that memory does not hold stays one.
+        Self::try_arange(count.max(0.0) as usize)?.try_mul(apart)?.try_add(start)
+    }
+
     /// `len` powers of 10, of which the exponents are at equal distances from `start` to `end`.
     /// NumPy's `logspace`. Two tasks, which fuse.
     ///

@@ -1,23 +1,29 @@
 //! The distinct slices of an array along an axis: of a matrix its distinct rows or columns.
 //!
-//! Slices are the rows of a matrix here. A stable sort by each column, from the last one to the
-//! first, leaves the rows in the order of their elements; a row that differs from the one before it
+//! Slices are the rows of a matrix here. They are sorted by their first elements, and those that
+//! agree in these by the others, for which every rank holds the matrix. Rows of a few elements are
+//! sorted by each column, from the last one to the first. A row that differs from the one before it
 //! is the first of its kind.
 
 use crate::array::{Array, Vector};
 use crate::operand::named;
+use crate::runs::sort_to;
 use crate::search::lengths;
+use crate::shares::part;
+use crate::sort::key_of_equals;
 use crate::views::check_axes;
 use sparsefuse_kernels::Numeric;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Access, Error, HostArgs, Shape, try_collect};
+use std::cmp::Ordering;
 
 impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
     /// The distinct slices along an axis, in the order of their elements: of a matrix the distinct
     /// rows for axis 0, columns for axis 1. A slice with a NaN differs from all others. NumPy's
     /// `unique` with an axis.
     ///
-    /// Sorts the slices once for each element of a slice, so it is for short ones; then few tasks,
-    /// of which one finds the number of slices and is waited for.
+    /// One task sorts the slices, and every rank reads all of them; then few tasks, of which one
+    /// finds the number of slices and is waited for. Slices of up to 4 elements, on several ranks
+    /// of up to 8, are sorted once for each of these, and no rank reads all.
     ///
     /// ```
     /// use sparsefuse_dense::Array;
@@ -133,16 +139,67 @@ impl Groups {
     }
 }
 
-/// The numbers of rows in the order of their elements.
+/// The numbers of rows in the order of their elements; of equal ones in the order of the rows.
 fn ordered<T: Numeric + PartialOrd>(rows: &Array<T, 2>) -> Result<Vector<i64>, Error> {
+    /// The longest rows that are sorted by one column after the other: on one rank those for which
+    /// that is faster.
+    const SHORT: [usize; 2] = [4, 8];
     let [n_rows, n_columns] = rows.shape();
     let runtime = rows.runtime();
-    let mut order = runtime.enter(|| Vector::<i64>::try_arange(n_rows))?;
-    for column in (0..n_columns).rev() {
-        let elements = rows.try_column(column)?.try_take(&order)?;
-        order = order.try_take(&elements.try_argsort_axis(0)?)?;
+    if n_columns == 0 {
+        return runtime.enter(|| Vector::<i64>::try_arange(n_rows));
     }
-    Ok(order)
+    if n_columns <= SHORT[usize::from(runtime.ranks() > 1)] {
+        let mut order = runtime.enter(|| Vector::<i64>::try_arange(n_rows))?;
+        for column in (0..n_columns).rev() {
+            let elements = rows.try_column(column)?.try_take(&order)?;
+            order = order.try_take(&elements.try_argsort_axis(0)?)?;
+        }
+        return Ok(order);
+    }
+    let function = move |args: &mut HostArgs<'_>| {
+        let (x, made) = (args.read::<T>(0)?, args.write::<i64>(1)?);
+        let first = |row: usize| (key_of_equals(x[row * n_columns]), row as u64);
+        let mut items = try_collect((0..n_rows).map(|_| (0, 0)))?;
+        sort_to(args, first, &mut items, |item| item)?;
+        // Rows that agree in their first elements are neighbours now.
+        let rest = |row: u64| &x[row as usize * n_columns..][1..n_columns];
+        let ends = ends_of_parts(&items, args.threads());
+        args.in_parts_to(&mut items, &ends, |_, items| {
+            for run in items.chunk_by_mut(|a, b| a.0 == b.0) {
+                run.sort_unstable_by(|a, b| compared(rest(a.1), rest(b.1)).then(a.1.cmp(&b.1)));
+            }
+            Ok(())
+        })?;
+        let begin = args.cuts(1).map_or(0, |cuts| cuts[args.rank()]);
+        let own = items[begin..].iter();
+        made.iter_mut()
+            .zip(own)
+            .for_each(|(made, &(_, row))| *made = row as i64);
+        Ok(())
+    };
+    let reads = [(rows.store(), Access::Whole)];
+    let shape = Shape::new(&[n_rows]);
+    Array::made_by("unique_axis", runtime, shape, &reads, function)
+}
+
+/// Two rows in the order of their elements.
+fn compared<T: Numeric>(a: &[T], b: &[T]) -> Ordering {
+    let pairs = a
+        .iter()
+        .zip(b)
+        .map(|(&a, &b)| (key_of_equals(a), key_of_equals(b)));
+    let mut unequal = pairs.filter(|(a, b)| a != b);
+    unequal.next().map_or(Ordering::Equal, |(a, b)| a.cmp(&b))
+}
+
+/// Where about equal parts end, none within items with one key.
+fn ends_of_parts(items: &[(u64, u64)], parts: usize) -> Vec<usize> {
+    let end = |number: usize| match items.get(part(items.len(), number, parts).end) {
+        Some(&(key, _)) => items.partition_point(|item| item.0 < key),
+        None => items.len(),
+    };
+    (0..parts).map(end).collect()
 }
 
 /// Whether each row differs from the one before it.

@@ -1,7 +1,7 @@
 //! Histograms between given ends, with weights, as densities, and of all elements.
 
 use crate::array::{Array, Vector};
-use crate::operand::named;
+use crate::operand::{check_len, named};
 use crate::tables::{ends_of_bins, range_of_bins};
 use crate::twins::twins;
 use sparsefuse_kernels::Real;
@@ -89,6 +89,69 @@ twins! {
     histogram_density_at try_histogram_density_at(&self, ends: &Vector<T>) -> Vector<T> {
         let counts = self.try_histogram_at(ends)?.try_cast::<T>()?;
         counts.try_div(&ends.try_diff(0)?)?.try_div(&counts.try_sum()?)
+    }
+}
+
+twins! {
+    @ "If the arrays belong to two runtimes. Whether the ends are ascending is not looked at.";
+    [T: Real, const D: usize] Array<T, D>;
+    /// For each element the number of ends, in ascending order, that are not above it, so that it
+    /// lies between the one before this number and the one of it: NumPy's `digitize(a, ends)`. NaN
+    /// is above all. With `right=True` NumPy has `ends.searchsorted(&a)`. One task, which is not
+    /// fused.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let ends = Vector::from_vec(vec![0.0, 1.0, 2.0]);
+    /// let x = Vector::from_vec(vec![-1.0, 0.0, 1.5, 2.0]);
+    /// assert_eq!(x.digitize(&ends).to_vec()?, [0, 1, 2, 3]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    digitize try_digitize(&self, ends: &Vector<T>) -> Array<i64, D> {
+        ends.try_searchsorted_right(self)
+    }
+}
+
+twins! {
+    @ "If the vectors have different lengths, there is no bin, a range is not one of a finite \
+       length, or the first number is above the last, or memory cannot hold the counts.";
+    [T: Real] Vector<T>;
+    /// How many of the points with these coordinates lie in each of the rectangles of equal size
+    /// between the ends of two ranges, with a row for each bin of this vector, and the ends of the
+    /// bins of both: NumPy's `histogram2d(x, y, bins, range)`. Each bin has its lower end, the last
+    /// one its upper one too; what lies outside, and NaN, is left out. Two searches, tasks that
+    /// fuse, and a count.
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let x = Vector::from_vec(vec![0.1, 0.9, 0.9, 5.0]);
+    /// let y = Vector::from_vec(vec![0.2, 0.2, 1.0, 0.2]);
+    /// let (counts, _, ends) = x.histogram2d(&y, [2, 2], [0.0..1.0, 0.0..1.0]);
+    /// assert_eq!(counts.to_vec()?, [1, 0, 1, 1]);
+    /// assert_eq!(ends.to_vec()?, [0.0, 0.5, 1.0]);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    histogram2d try_histogram2d(&self, y: &Self, bins: [usize; 2], ranges: [Range<f64>; 2])
+        -> (Array<i64, 2>, Vector<T>, Vector<T>)
+    {
+        const OP: &str = "histogram2d";
+        Error::check_shape(OP, &self.shape(), &y.shape())?;
+        let [of_x, of_y] = ranges;
+        let [n_x, n_y] = bins;
+        let ends = |bins, range| {
+            let range = range_of_bins(OP, bins, range)?;
+            self.runtime().enter(|| ends_of_bins(bins, &range))
+        };
+        let (ends_x, ends_y): (Self, Self) = (ends(n_x, of_x)?, ends(n_y, of_y)?);
+        let n = n_x.saturating_mul(n_y);
+        check_len(OP, Shape::new(&[n.saturating_add(1)]))?;
+        let ((row, _), (column, _)) = (self.bins(OP, &ends_x)?, y.bins(OP, &ends_y)?);
+        let is_outside = row.try_equal(n_x as i64)?.try_or(&column.try_equal(n_y as i64)?)?;
+        let place = row.try_mul(n_y as i64)?.try_add(&column)?;
+        let counts = is_outside.try_select(n as i64, &place)?.try_bincount(n + 1)?;
+        Ok((counts.try_slice(..n)?.try_reshape(bins)?, ends_x, ends_y))
     }
 }
 

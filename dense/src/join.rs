@@ -33,7 +33,8 @@ pub enum Padding<T> {
 twins! {
     [T: Element, const D: usize] Array<T, D>;
     /// The arrays one behind the other along an axis; their other lengths agree. One task that
-    /// fills the result, and one for each array.
+    /// fills the result, and one for each array; of many short ones, on one rank, one for some at a
+    /// time.
     ///
     /// ```
     /// use sparsefuse_dense::{Array, Vector};
@@ -63,6 +64,10 @@ twins! {
                 return Err(Error::shape(OP, Shape::new(&shape), array.arg().shape()));
             }
             shape[axis] = len;
+        }
+        let len = Shape::new(&shape).checked_len();
+        if crate::join_many::pays(first.runtime(), arrays.len(), len) {
+            return Self::joined(OP, axis, arrays);
         }
         let mut whole = Self::blank(OP, first.runtime(), shape)?;
         let mut end = 0;

@@ -117,10 +117,12 @@ mod norms;
 pub mod pade;
 mod polynomials;
 mod reductions;
+mod several_axes;
 mod statistics;
 
 mod copies;
 mod join;
+mod join_many;
 mod slices;
 mod views;
 
@@ -186,6 +188,7 @@ pub use operand::expect;
 pub use operand::{ArrayOperand, Handle, Operand, ScalarOperand, Source};
 pub use repeat::repeat;
 pub use scalar::Scalar;
+pub use several_axes::Without;
 pub use slices::{IntoSlice, Slice, Slices, step};
 pub use sparsefuse_kernels::{Element, Field, Numeric, Real, Symbol, Term};
 pub use sparsefuse_runtime::{Deferred, Error, ErrorKind, Rounds, State};

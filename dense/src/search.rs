@@ -24,7 +24,7 @@ impl<T: Numeric + PartialOrd> Vector<T> {
     /// # Panics
     ///
     /// With the error that [`Vector::try_searchsorted`] returns.
-    #[doc(alias("digitize", "binary_search", "lower_bound"))]
+    #[doc(alias("binary_search", "lower_bound"))]
     #[must_use]
     #[track_caller]
     pub fn searchsorted<const E: usize>(&self, values: &Array<T, E>) -> Array<i64, E> {
@@ -35,7 +35,8 @@ impl<T: Numeric + PartialOrd> Vector<T> {
     ///
     /// # Errors
     ///
-    /// If the arrays belong to two runtimes. Whether this vector is sorted is not looked at.
+    /// If the arrays belong to two runtimes. Whether this vector is sorted is not looked at; places
+    /// in one that is not mean nothing.
     pub fn try_searchsorted<const E: usize>(
         &self,
         values: &Array<T, E>,
@@ -89,14 +90,11 @@ impl<T: Numeric + PartialOrd> Vector<T> {
             };
             let keys = try_collect(sorted[..n_keys].iter().map(|&x| key_of_equals(x)))?;
             args.in_parts(made, 1, |first, part| {
-                for (made, &value) in part.iter_mut().zip(&values[first..]) {
-                    let value = key_of_equals(value);
-                    let stands = |&element: &T| is_before(key_of_equals(element), value);
-                    let place = match n_keys == sorted.len() {
-                        true => keys.partition_point(|&key| is_before(key, value)),
-                        false => sorted.partition_point(stands),
-                    };
-                    *made = place as i64;
+                let values = &values[first..][..part.len()];
+                let stands = |element: T, value| is_before(key_of_equals(element), value);
+                match n_keys == sorted.len() {
+                    true => place_all(&keys, values, part, is_before),
+                    false => place_all(sorted, values, part, stands),
                 }
                 Ok(())
             })
@@ -194,6 +192,88 @@ impl<T: Numeric + PartialOrd> Vector<T> {
         let inverse = values.try_searchsorted(self)?;
         Ok((values, inverse))
     }
+}
+
+/// Values whose places are looked for together.
+const TOGETHER: usize = 8;
+
+/// The number of elements that stand before each value. Some values that ascend are looked for one
+/// after the other, each from the place of the last one on, at distances that are doubled until it
+/// is passed (Bentley and Yao, "An almost optimal algorithm for unbounded searching", 1976). Others
+/// are looked for together, so that a core has several elements under way.
+fn place_all<T: Numeric, E: Copy>(
+    sorted: &[E],
+    values: &[T],
+    places: &mut [i64],
+    stands: impl Fn(E, u64) -> bool,
+) {
+    let (mut before, mut last) = (u64::MAX, 0);
+    for (values, places) in values.chunks(TOGETHER).zip(places.chunks_mut(TOGETHER)) {
+        // Those that are missing are as the last one.
+        let mut keys = [key_of_equals(values[values.len() - 1]); TOGETHER];
+        for (key, &value) in keys.iter_mut().zip(values) {
+            *key = key_of_equals(value);
+        }
+        if before <= keys[0] && keys.is_sorted() {
+            for (place, &key) in places.iter_mut().zip(&keys) {
+                last = place_after(sorted, last, |element| stands(element, key));
+                *place = last as i64;
+            }
+        } else {
+            let found = places_of(sorted, &keys, &stands);
+            for (place, &found) in places.iter_mut().zip(&found) {
+                *place = found as i64;
+            }
+            last = found[TOGETHER - 1];
+        }
+        before = keys[TOGETHER - 1];
+    }
+}
+
+/// The number of elements that stand before a value, which are at least `least`.
+#[inline(always)]
+fn place_after<E: Copy>(sorted: &[E], least: usize, stands: impl Fn(E) -> bool) -> usize {
+    let mut range = least..sorted.len();
+    let mut distance = 1;
+    while let Some(&element) = sorted.get(least + distance - 1) {
+        if !stands(element) {
+            range.end = least + distance - 1;
+            break;
+        }
+        range.start = least + distance;
+        distance *= 2;
+    }
+    range.start + sorted[range].partition_point(|&element| stands(element))
+}
+
+/// The number of elements that stand before each value, by bisection.
+#[inline(always)]
+fn places_of<E: Copy>(
+    sorted: &[E],
+    keys: &[u64; TOGETHER],
+    stands: impl Fn(E, u64) -> bool,
+) -> [usize; TOGETHER] {
+    let mut found = [0; TOGETHER];
+    if sorted.is_empty() {
+        return found;
+    }
+    let mut len = sorted.len();
+    while len > 1 {
+        let half = len / 2;
+        for (found, &key) in found.iter_mut().zip(keys) {
+            let middle = *found + half;
+            *found = if stands(sorted[middle], key) {
+                middle
+            } else {
+                *found
+            };
+        }
+        len -= half;
+    }
+    for (found, &key) in found.iter_mut().zip(keys) {
+        *found += usize::from(stands(sorted[*found], key));
+    }
+    found
 }
 
 /// How many of `n` places belong to each run, of which these are the first ones.

@@ -39,7 +39,7 @@ twins! {
     /// ```
     #[doc(alias = "sort")]
     sort_axis try_sort_axis(&self, axis: usize) -> Self {
-        self.ordered("sort", axis, |x, _| key(x), from_key)
+        self.ordered("sort", axis, None, |x, _| key(x), from_key)
     }
 
     /// The indices that sort along an axis: NaN last, and equal elements, as -0 and 0 are, in the
@@ -57,17 +57,32 @@ twins! {
     argsort_axis try_argsort_axis(&self, axis: usize) -> Array<i64, D> {
         let pair = |x, place| (key_of_equals(x), place);
         named("argsort_axis", || {
-            self.ordered("argsort", axis, pair, |(_, place)| place as i64)
+            self.ordered("argsort", axis, None, pair, |(_, place)| place as i64)
         })
     }
 }
 
 impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
+    /// The elements along an axis in such an order that the one at place `kth` is that of the
+    /// sorted line, smaller ones before it.
+    pub(crate) fn parted(&self, axis: usize, kth: usize) -> Result<Self, Error> {
+        self.ordered("partition", axis, Some(kth), |x, _| key(x), from_key)
+    }
+
+    /// The indices of such an order.
+    pub(crate) fn arg_parted(&self, axis: usize, kth: usize) -> Result<Array<i64, D>, Error> {
+        let pair = |x, place| (key_of_equals(x), place);
+        let place = |(_, place)| place as i64;
+        self.ordered("argpartition", axis, Some(kth), pair, place)
+    }
+
     /// The task: `item` makes what is sorted of an element and its place, `made` what is returned.
+    /// Lines of several are sorted only as far as the place `kth` says, if there is one.
     fn ordered<K: Exchanged, U: Element>(
         &self,
         op: &'static str,
         axis: usize,
+        kth: Option<usize>,
         item: impl Fn(T, u64) -> K + Copy + Send + Sync + 'static,
         made_of: impl Fn(K) -> U + Copy + Send + Sync + 'static,
     ) -> Result<Array<U, D>, Error> {
@@ -93,7 +108,12 @@ impl<T: Numeric + PartialOrd, const D: usize> Array<T, D> {
                 for (made, line) in part.chunks_mut(n).zip(x.chunks(n)) {
                     items.clear();
                     items.extend(line.iter().zip(0..).map(|(&x, place)| item(x, place)));
-                    items.sort_unstable();
+                    match kth {
+                        // No two are equal, or those that are cannot be told apart; so the order
+                        // is a function of the line.
+                        Some(kth) => drop(items.select_nth_unstable(kth)),
+                        None => items.sort_unstable(),
+                    }
                     let pairs = made.iter_mut().zip(&items);
                     pairs.for_each(|(made, &item)| *made = made_of(item));
                 }

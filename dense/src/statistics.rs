@@ -118,6 +118,26 @@ along_an_axis! {
         array.try_replace_nan(T::ZERO)?.try_sum_axis(axis)
     }
 
+    /// The products of the elements along an axis that are not NaN, as `prod_axis`.
+    #[doc(alias = "nanprod")]
+    nan_prod_axis try_nan_prod_axis [Real] -> T: |array, axis| {
+        array.try_replace_nan(T::ONE)?.try_prod_axis(axis)
+    }
+
+    /// The largest of the elements along an axis that are not NaN, as `max_axis`; -infinity where
+    /// there is none.
+    #[doc(alias = "nanmax")]
+    nan_max_axis try_nan_max_axis [Real] -> T: |array, axis| {
+        array.try_replace_nan(T::from_f64(f64::NEG_INFINITY))?.try_max_axis(axis)
+    }
+
+    /// The smallest of the elements along an axis that are not NaN, as `min_axis`; infinity where
+    /// there is none.
+    #[doc(alias = "nanmin")]
+    nan_min_axis try_nan_min_axis [Real] -> T: |array, axis| {
+        array.try_replace_nan(T::from_f64(f64::INFINITY))?.try_min_axis(axis)
+    }
+
     /// The means of the elements along an axis that are not NaN; NaN where there are none.
     #[doc(alias = "nanmean")]
     nan_mean_axis try_nan_mean_axis [Real] -> T: |array, axis| {

@@ -8,10 +8,11 @@
 use crate::array::{Array, Vector};
 use crate::gather;
 use crate::indices::{Index, Lines, Segment, element_cuts, owner};
-use crate::operand::{check_len, expect, named};
+use crate::operand::{ScalarOperand, check_len, expect, named};
+use crate::scalar::Scalar;
 use crate::views::check_axes;
 use sparsefuse_kernels::Element;
-use sparsefuse_runtime::{Access, Error, HostArgs, Shape, reserve};
+use sparsefuse_runtime::{Access, Error, HostArgs, HostBody, HostTask, Privilege, Shape, reserve};
 
 /// The arguments of the task.
 const X: usize = 0;
@@ -63,6 +64,59 @@ impl<T: Element, const D: usize> Array<T, D> {
     ) -> Result<Array<T, E>, Error> {
         let lines = Lines::flat("take", self.len(), indices.len());
         self.gathered(lines, (indices, Access::Rows), indices.arg().shape())
+    }
+
+    /// The element at a flat, row-major index that a scalar is, as [`Array::argmax`] gives it, or a
+    /// number: NumPy's `x[k]`. A negative index counts from the end. Waits for nothing. A few tasks,
+    /// one of them [`Array::take`].
+    ///
+    /// ```
+    /// use sparsefuse_dense::Vector;
+    ///
+    /// let (x, y) = (Vector::from_vec(vec![1.0, 9.0, 4.0]), Vector::from_vec(vec![1, 2, 3]));
+    /// assert_eq!(y.at(x.argmax()).get()?, 2);
+    /// assert_eq!(x.at(-1).get()?, 4.0);
+    /// # Ok::<(), sparsefuse_dense::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the error that [`Array::try_at`] returns.
+    #[doc(alias("index", "item"))]
+    #[must_use]
+    #[track_caller]
+    pub fn at(&self, index: impl ScalarOperand<i64>) -> Scalar<T> {
+        expect(self.try_at(index))
+    }
+
+    /// As [`Array::at`].
+    ///
+    /// # Errors
+    ///
+    /// If the scalar belongs to another runtime. An index that is out of range is found when the
+    /// task runs.
+    pub fn try_at(&self, index: impl ScalarOperand<i64>) -> Result<Scalar<T>, Error> {
+        const OP: &str = "at";
+        let zero = || Vector::<i64>::try_zeros([1]);
+        let taken: Vector<T> = named(OP, || {
+            let indices = self.runtime().enter(zero)?.try_add(index)?;
+            let lines = Lines::flat(OP, self.len(), 1);
+            self.gathered(lines, (&indices, Access::Rows), Shape::new(&[1]))
+        })?;
+        let made = self.runtime().new_store(Shape::SCALAR, T::DTYPE);
+        let declared = [
+            (Privilege::Read, Access::Whole, T::DTYPE),
+            (Privilege::Write, Access::Rows, T::DTYPE),
+        ];
+        let task = HostTask::new(|args| {
+            let taken = args.read::<T>(0)?;
+            args.write::<T>(1)?.copy_from_slice(taken);
+            Ok(())
+        });
+        let stores = [taken.store(), &made];
+        self.runtime()
+            .submit_host(&HostBody::new(OP, &declared), &stores, task)?;
+        Ok(Scalar::wrap(made))
     }
 
     /// The elements at points: element `p` of the result has the index `indices[d][p]` in dimension

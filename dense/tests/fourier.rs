@@ -442,3 +442,42 @@ fn cosine_and_sine_transforms() {
     assert!(none.try_dct(FftNorm::Ortho).is_err() && none.try_idst(FftNorm::Ortho).is_err());
     assert!(none.try_dct_axis(1, FftNorm::Ortho).is_err());
 }
+
+/// More lines than are transformed side by side, and than fill a panel, along each axis.
+#[test]
+fn many_lines_have_the_bits_of_each_alone() {
+    everywhere(|| -> Result<_, Error> {
+        let a = some::<f64, 3>([6, 10, 37]);
+        let whole = a.fft_axis(1);
+        let half = a.rfft_axis(1);
+        let back = half.irfft_axis(1, 10);
+        for (i, j) in [(0, 0), (2, 15), (5, 31), (3, 36)] {
+            let line = a.index_axis(0, i).column(j);
+            let of = |y: &Array<Complex<f64>, 3>| y.index_axis(0, i).column(j).to_vec();
+            assert_eq!(bits(&of(&whole)?), bits(&line.fft().to_vec()?));
+            assert_eq!(bits(&of(&half)?), bits(&line.rfft().to_vec()?));
+            let back = back.index_axis(0, i).column(j).to_vec()?;
+            assert_eq!(bits(&back), bits(&line.rfft().irfft(10).to_vec()?));
+        }
+        // Padded, cut, of an odd length, and of lines that lie as a view has them.
+        let first = a.index_axis(1, 0);
+        let of_more = first.fft_axis_of(0, 9, FftNorm::Ortho);
+        let line = first.column(20).fft_of(9, FftNorm::Ortho);
+        assert_eq!(bits(&of_more.column(20).to_vec()?), bits(&line.to_vec()?));
+        let turned = first.t().irfft_axis_of(1, 7, FftNorm::Backward);
+        let line = first.column(36).irfft_of(7, FftNorm::Backward);
+        assert_eq!(bits(&turned.row(36).to_vec()?), bits(&line.to_vec()?));
+        let shifted = a.fftshift();
+        assert_eq!(
+            bits(&shifted.to_vec()?),
+            bits(&a.roll(0, 3).roll(1, 5).roll(2, 18).to_vec()?)
+        );
+        assert_eq!(bits(&shifted.ifftshift().to_vec()?), bits(&a.to_vec()?));
+        let none = Array::<f64, 2>::zeros([0, 4]);
+        assert_eq!(
+            (none.fft_axis(1).shape(), none.fftshift().shape()),
+            ([0, 4], [0, 4])
+        );
+        Ok(whole.to_vec()?)
+    });
+}

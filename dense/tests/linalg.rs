@@ -678,3 +678,35 @@ fn systems_with_columns_of_very_different_size() {
         .unwrap();
     assert!((x - &ones).norm_inf().get().unwrap() < 1e-13);
 }
+
+fn tall<T: Field>() {
+    let found = everywhere(|| -> Result<_, Error> {
+        let (a, b) = (some::<T>([700, 5], 1), some::<T>([700, 3], 2));
+        // Of full rank, of rank 3, and far from 1.
+        let twice = a.slice((.., 2..4)) - a.slice((.., 1..3));
+        let deficient = Array::concatenate(1, &[&a.slice((.., ..3)), &twice]);
+        let tiny = &a * T::from_f64(1e-30);
+        for (a, size) in [(&a, 1.0), (&deficient, 1.0), (&tiny, 1e-30)] {
+            let x = a.lstsq(&b)? * T::from_f64(size);
+            let expected = a.pinv()?.matmul(&b) * T::from_f64(size);
+            assert!(apart(&x, &expected) < 1e3, "{}", apart(&x, &expected));
+            let first = a.lstsq(&b.column(1))? * T::from_f64(size);
+            assert!(apart(&first.insert_axis(1), &x.slice((.., 1..2))) < 1e3);
+        }
+        let none = Array::<T, 2>::zeros([700, 5]).lstsq(&b)?;
+        assert_eq!(none.norm2().get()?.to_f64(), 0.0);
+        let mut bad = b.clone();
+        bad.assign_slice((600..601, 1..2), T::from_f64(f64::NAN));
+        let error = a.lstsq(&bad)?.to_vec().unwrap_err().to_string();
+        assert!(error.contains("finite elements"), "{error}");
+        Ok(bits(&a.lstsq(&b)?.to_vec()?))
+    });
+    assert_eq!(found.len(), 15);
+}
+
+#[test]
+fn least_squares_of_tall_matrices() {
+    tall::<f64>();
+    tall::<f32>();
+    tall::<Complex<f64>>();
+}

@@ -4,14 +4,14 @@ use crate::array::{Array, Vector};
 use crate::operand::named;
 use crate::twins::twins;
 use sparsefuse_kernels::{Element, Real};
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Access, Error, HostArgs, Shape};
 
 twins! {
     @ "As all functions of one value: see the [rules](crate#rules).";
     [T: Element, const D: usize] Array<T, D>;
     /// The array with frequency 0 in the middle of each axis, and not at its beginning: NumPy's
-    /// `fft.fftshift`. Along one axis alone it is [`Array::roll`] by half its length. Three tasks
-    /// for each axis.
+    /// `fft.fftshift`. Along one axis alone it is [`Array::roll`] by half its length. One task,
+    /// which is not fused; on several ranks three for each axis, which are.
     ///
     /// ```
     /// use sparsefuse_dense::Vector;
@@ -31,9 +31,43 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// The array moved along each axis as far as half its length says.
     fn rolled(&self, places: impl Fn(isize) -> isize) -> Result<Self, Error> {
         let shape = self.shape();
-        let moved =
-            |moved: Self, axis: usize| moved.try_roll(axis, places((shape[axis] / 2) as isize));
-        (0..D).try_fold(self.clone(), moved)
+        let places = shape.map(|n| places((n / 2) as isize));
+        if self.runtime().ranks() > 1 || D == 0 {
+            let moved = |moved: Self, axis: usize| moved.try_roll(axis, places[axis]);
+            return (0..D).try_fold(self.clone(), moved);
+        }
+        let x = self.contiguous()?;
+        let row_len = shape[D - 1];
+        let function = move |args: &mut HostArgs<'_>| {
+            let (x, made) = (args.read::<T>(0)?, args.write::<T>(1)?);
+            // Where the element comes from that is the first of a row.
+            let begins = (row_len as isize - places[D - 1]).rem_euclid(row_len.max(1) as isize);
+            args.in_parts(made, row_len, |first, part| {
+                for (row, made) in (first..).zip(part.chunks_exact_mut(row_len.max(1))) {
+                    let (mut left, mut from, mut step) = (row, 0, row_len);
+                    for d in (0..D - 1).rev() {
+                        let n = shape[d];
+                        let index = (left % n) as isize - places[d];
+                        from += index.rem_euclid(n as isize) as usize * step;
+                        (left, step) = (left / n, step * n);
+                    }
+                    let x = &x[from..from + row_len];
+                    let (last, rest) = x.split_at(begins as usize);
+                    let (made_first, made_last) = made.split_at_mut(rest.len());
+                    made_first.copy_from_slice(rest);
+                    made_last.copy_from_slice(last);
+                }
+                Ok(())
+            })
+        };
+        let reads = [(x.store(), Access::Held)];
+        Array::made_by(
+            "fftshift",
+            self.runtime(),
+            Shape::new(&shape),
+            &reads,
+            function,
+        )
     }
 }
 

@@ -22,9 +22,11 @@ impl Turns {
 
     /// Element `k` of the transform of `n` real numbers, from the transform of the `n / 2` complex
     /// ones.
-    pub(super) fn parted(&self, z: &[Complex<f64>], k: usize) -> Complex<f64> {
-        let m = z.len();
-        let (a, b) = (z[k % m], z[(m - k) % m].conj());
+    #[inline(always)]
+    pub(super) fn parted(&self, z: impl Fn(usize) -> Complex<f64>, k: usize) -> Complex<f64> {
+        let m = self.0.len() - 1;
+        let other = if k == 0 || k == m { 0 } else { m - k };
+        let (a, b) = (z(if k == m { 0 } else { k }), z(other).conj());
         let (a, b) = (a * 0.5, b * 0.5);
         let (even, odd) = (a + b, a - b);
         even + self.0[k] * Complex::new(odd.im, -odd.re)
@@ -32,6 +34,7 @@ impl Turns {
 
     /// The inverse of [`Turns::parted`]: element `k` of the transform of the `n / 2` complex
     /// numbers, from those of the `n` real ones.
+    #[inline(always)]
     pub(super) fn joined(&self, y: impl Fn(usize) -> Complex<f64>, k: usize) -> Complex<f64> {
         let m = self.0.len() - 1;
         let (a, b) = (y(k), y(m - k).conj());

@@ -18,6 +18,7 @@ mod factor;
 mod factored;
 #[cfg(all(shared_instances, debug_assertions))]
 pub(crate) mod instances;
+mod least_squares;
 mod norms;
 mod polynomial;
 mod roots;

@@ -1,5 +1,6 @@
 //! Systems of equations, inverses, determinants, least squares.
 
+use super::least_squares::shortened;
 use super::work::{Method, Work};
 use super::{order, submit};
 use crate::array::{Array, Vector};
@@ -120,7 +121,8 @@ impl<T: Field> Array<T, 2> {
 
     /// The vectors `x` for which the norms of `b - a x` are least, and among these the shortest:
     /// NumPy's `linalg.lstsq`, the first of its results. By the [pseudo-inverse](Array::pinv),
-    /// whose singular value decomposition takes most of the time.
+    /// whose singular value decomposition takes most of the time; of a matrix with many more rows
+    /// than columns by that of its R, which is made of some rows at a time.
     ///
     /// ```
     /// use sparsefuse_dense::{Array, Vector};
@@ -141,7 +143,12 @@ impl<T: Field> Array<T, 2> {
         const OP: &str = "lstsq";
         let [n_rows, n_columns] = self.shape();
         let columns = columns(OP, n_rows, b)?;
-        let (vh, weighted) = self.pseudo_inverse()?;
+        let tolerance = self.tolerance();
+        let (a, columns) = match shortened(OP, self, &columns)? {
+            Some(short) => short,
+            None => (self.clone(), columns),
+        };
+        let (vh, weighted) = a.pseudo_inverse(tolerance)?;
         let x = vh
             .try_conj()?
             .t()
@@ -168,7 +175,7 @@ impl<T: Field> Array<T, 2> {
     /// If memory cannot hold the result. If the matrix is not finite, the error comes with the
     /// elements.
     pub fn pinv(&self) -> Result<Self, Error> {
-        let (vh, weighted) = self.pseudo_inverse()?;
+        let (vh, weighted) = self.pseudo_inverse(self.tolerance())?;
         vh.try_conj()?.t().try_matmul(&weighted)
     }
 
@@ -186,28 +193,32 @@ impl<T: Field> Array<T, 2> {
     /// If memory cannot hold the result. If the matrix is not finite, the error comes with the
     /// value.
     pub fn matrix_rank(&self) -> Result<Scalar<i64>, Error> {
-        self.nonzero_among(&self.singular_values()?)?.try_count()
+        nonzero_among(&self.singular_values()?, self.tolerance())?.try_count()
     }
 
     /// `v^H`, and `u^H` with its rows divided by the singular values, or times 0 where these count
     /// as 0.
-    fn pseudo_inverse(&self) -> Result<(Self, Self), Error> {
+    fn pseudo_inverse(&self, tolerance: T::Real) -> Result<(Self, Self), Error> {
         let svd = self.svd()?;
-        let is_counted = self.nonzero_among(&svd.s)?.try_insert_axis(1)?;
+        let is_counted = nonzero_among(&svd.s, tolerance)?.try_insert_axis(1)?;
         let s = svd.s.try_cast::<T>()?.try_insert_axis(1)?;
         let divided = svd.u.try_conj()?.t().try_div(&s)?;
         Ok((svd.vh, is_counted.try_select(&divided, T::ZERO)?))
     }
 
-    /// Which singular values are not 0.
-    fn nonzero_among(&self, s: &Vector<T::Real>) -> Result<Vector<bool>, Error> {
-        if s.is_empty() {
-            return s.try_greater(T::Real::ZERO);
-        }
+    /// Relative to the largest singular value, up to where others count as 0.
+    fn tolerance(&self) -> T::Real {
         let longer = self.shape().into_iter().max().unwrap_or(0);
-        let relative = T::Real::from_f64(longer as f64 * T::Real::EPSILON.to_f64());
-        s.try_greater(&s.try_max()?.try_mul(relative)?)
+        T::Real::from_f64(longer as f64 * T::Real::EPSILON.to_f64())
     }
+}
+
+/// Which singular values are not 0.
+fn nonzero_among<R: Real>(s: &Vector<R>, tolerance: R) -> Result<Vector<bool>, Error> {
+    if s.is_empty() {
+        return s.try_greater(R::ZERO);
+    }
+    s.try_greater(&s.try_max()?.try_mul(tolerance)?)
 }
 
 /// Right-hand sides as columns of a matrix.

@@ -34,7 +34,9 @@ mod regions;
 mod repeated_gathers;
 mod rounds;
 mod scans;
+mod selection;
 mod sets;
+mod several_axes;
 mod text;
 mod views;
 

@@ -9,6 +9,7 @@ mod number;
 mod serial;
 mod spectrum;
 mod systems;
+mod tall;
 
 use conversion::{Elements, Made, Rows, Seen};
 use faer::MatRef;
@@ -44,6 +45,8 @@ pub(super) enum Method {
     Cholesky,
     /// The rows of `q`, then the columns of `r`.
     Qr,
+    /// The rows of `r` of two matrices beside each other, which are longer than wide.
+    Triangle,
     /// The rows of the left singular vectors, the conjugates of those of the right ones, and the
     /// singular values, in descending order.
     Svd,
@@ -87,6 +90,7 @@ impl Method {
             | Self::SolveLu
             | Self::Determinant
             | Self::LogDeterminant
+            | Self::Triangle
             | Self::Cholesky => None,
         }
     }
@@ -111,9 +115,11 @@ impl<T: Field, M: Field> Work<T, M> {
 
     /// Elements of matrices and their shapes in, elements of what is made out.
     pub(super) fn run(&self, inputs: &[(&[T], [usize; 2])], made: &mut [M]) -> Result<(), Error> {
-        match T::IS_COMPLEX {
-            true => self.run_as::<Complex<f64>>(inputs, made),
-            false => self.run_as::<f64>(inputs, made),
+        match (self.method, T::IS_COMPLEX) {
+            (Method::Triangle, true) => tall::triangle::<Complex<f64>, T, M>(self.op, inputs, made),
+            (Method::Triangle, false) => tall::triangle::<f64, T, M>(self.op, inputs, made),
+            (_, true) => self.run_as::<Complex<f64>>(inputs, made),
+            (_, false) => self.run_as::<f64>(inputs, made),
         }
     }
 
@@ -172,6 +178,8 @@ fn make<W: Number>(
         Method::LogDeterminant => vec![Rows::Of(systems::log_determinant(a))],
         Method::Cholesky => vec![Rows::Of(systems::cholesky(op, a)?)],
         Method::Qr => factors::qr(a),
+        // Made without its columns one after the other: see `tall`.
+        Method::Triangle => vec![Rows::Of(serial::triangle(a))],
         Method::Svd => factors::svd(op, a)?,
         Method::SingularValues => vec![Rows::Of(factors::singular_values(op, a)?)],
         Method::Eigh => eigen::eigh(op, a)?,

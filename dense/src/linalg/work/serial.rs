@@ -175,6 +175,11 @@ pub(super) fn qr<W: Number>(a: MatRef<'_, W>) -> (Mat<W>, Mat<W>) {
     (q, reflections.factors)
 }
 
+/// R of a matrix that is not wider than long.
+pub(super) fn triangle<W: Number>(a: MatRef<'_, W>) -> Mat<W> {
+    reflections(a).r()
+}
+
 /// U, V and the singular values. Those of a matrix much longer than wide are made from its R.
 pub(super) fn svd<W: Number>(a: MatRef<'_, W>) -> Result<([Mat<W>; 2], Diag<W>), SvdError> {
     let (m, n) = (a.nrows(), a.ncols());
