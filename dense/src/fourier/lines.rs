@@ -149,14 +149,27 @@ impl Line {
 
     /// The lines that are transformed, which begin at these elements.
     fn fill<V: Beside, T: Field>(&self, x: &[T], from: &[usize; PANEL], panel: &mut [Complex<V>]) {
-        let inner = self.inner;
-        let at = |line: usize, k: usize| {
-            let (re, im) = match k < self.before {
-                true => x[from[line] + k * inner].parts(),
-                false => (0.0, 0.0),
-            };
+        let (before, inner) = (self.before, self.inner);
+        let number = |x: Option<&T>| {
+            let (re, im) = x.map_or((0.0, 0.0), |x| x.parts());
             Complex::new(re, im)
         };
+        if V::LINES == 1 && inner == 1 {
+            let x = &x[from[0]..][..before];
+            return self.fill_by(panel, |_, k| number(x.get(k)));
+        }
+        self.fill_by(panel, |line, k| match k < before {
+            true => number(x.get(from[line] + k * inner)),
+            false => Complex::ZERO,
+        });
+    }
+
+    #[inline(always)]
+    fn fill_by<V: Beside>(
+        &self,
+        panel: &mut [Complex<V>],
+        at: impl Fn(usize, usize) -> Complex<f64>,
+    ) {
         // Where the result is real: what has to be real is.
         let n = self.after;
         let half_at = |line: usize, k: usize| match k == 0 || 2 * k == n {
@@ -193,12 +206,27 @@ impl Line {
             Complex::new(y.re.line(line), y.im.line(line))
         };
         let step = *step;
+        if let (&[to], 1, Ends::Whole | Ends::Half) = (to, step, self.ends) {
+            let made = made[to..][..self.after].iter_mut().enumerate();
+            let scaled = |y: Complex<f64>| M::from_parts(y.re * scale, y.im * scale);
+            return match &self.plan.turns {
+                Some(turns) => made.for_each(|(k, made)| {
+                    *made = scaled(turns.parted(|k| at(0, k), k));
+                }),
+                None => made.for_each(|(k, made)| *made = scaled(at(0, k))),
+            };
+        }
         match (self.ends, &self.plan.turns) {
             (Ends::Half, Some(turns)) => {
                 for k in 0..self.after {
-                    for (line, to) in to.iter().enumerate() {
-                        let y = turns.parted(|k| at(line, k), k);
-                        made[to + k * step] = M::from_parts(y.re * scale, y.im * scale);
+                    for group in 0..to.len().div_ceil(V::LINES) {
+                        let numbers = &panel[group * len..][..len];
+                        let y = turns.parted(|k| numbers[k], k);
+                        let to = to[group * V::LINES..].iter().take(V::LINES);
+                        for (line, to) in to.enumerate() {
+                            let (re, im) = (y.re.line(line), y.im.line(line));
+                            made[to + k * step] = M::from_parts(re * scale, im * scale);
+                        }
                     }
                 }
             }

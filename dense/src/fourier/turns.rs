@@ -3,6 +3,7 @@
 //! Fourier transform algorithm: programming considerations in the calculation of sine, cosine and
 //! Laplace transforms", Journal of Sound and Vibration 12 (1970).
 
+use super::lanes::Beside;
 use num_complex::Complex;
 use std::f64::consts::PI;
 
@@ -23,13 +24,19 @@ impl Turns {
     /// Element `k` of the transform of `n` real numbers, from the transform of the `n / 2` complex
     /// ones.
     #[inline(always)]
-    pub(super) fn parted(&self, z: impl Fn(usize) -> Complex<f64>, k: usize) -> Complex<f64> {
+    pub(super) fn parted<V: Beside>(
+        &self,
+        z: impl Fn(usize) -> Complex<V>,
+        k: usize,
+    ) -> Complex<V> {
         let m = self.0.len() - 1;
         let other = if k == 0 || k == m { 0 } else { m - k };
         let (a, b) = (z(if k == m { 0 } else { k }), z(other).conj());
-        let (a, b) = (a * 0.5, b * 0.5);
+        let half = V::of(|_| 0.5);
+        let (a, b) = (a * half, b * half);
         let (even, odd) = (a + b, a - b);
-        even + self.0[k] * Complex::new(odd.im, -odd.re)
+        let turn = Complex::new(V::of(|_| self.0[k].re), V::of(|_| self.0[k].im));
+        even + turn * Complex::new(odd.im, -odd.re)
     }
 
     /// The inverse of [`Turns::parted`]: element `k` of the transform of the `n / 2` complex

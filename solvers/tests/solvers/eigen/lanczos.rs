@@ -4,7 +4,10 @@ use super::{check, hermitian, poisson_values};
 use num_complex::Complex;
 use sparsefuse_dense::{Array, Vector};
 use sparsefuse_kernels::Field;
-use sparsefuse_solvers::eigen::{EigsOptions, EigshOptions, Which, eigs_near, eigsh, eigsh_near};
+use sparsefuse_solvers::eigen::{
+    EigsOptions, EigshOptions, Which, eigs_near, eigsh, eigsh_near, eigsh_with_inverse,
+};
+use sparsefuse_solvers::preconditioners::splu;
 use sparsefuse_solvers::{MatrixFree, StopReason};
 use sparsefuse_sparse::{Csr, gallery};
 
@@ -138,15 +141,18 @@ fn a_shift_that_hides_the_matrix() {
 }
 
 /// The inverse maps all to the eigenvector of sigma, but for rounding: all else that is found is
-/// wrong, and once counted as converged.
+/// wrong, and once counted as converged. With factors at hand a number beside sigma is taken.
 #[test]
 fn near_an_eigenvalue_up_to_rounding() {
     let a = gallery::poisson1d::<f64>(30).unwrap();
     let sigma = poisson_values(30, 1)[2] + 1e-14;
-    let eigen = eigsh_near(&a, sigma, 3, &EigshOptions::default()).unwrap();
+    let inverse = splu(&(&a - &(Csr::identity(30).unwrap() * sigma))).unwrap();
+    let eigen = eigsh_with_inverse(&a, &inverse, sigma, 3, &EigshOptions::default()).unwrap();
     assert_eq!(eigen.reason, StopReason::Stagnation);
     assert_eq!(eigen.n_converged, 1);
     assert!((eigen.values[1] - sigma).abs() < 2e-14);
+    let eigen = eigsh_near(&a, sigma, 3, &EigshOptions::default()).unwrap();
+    check("beside", &a, &eigen, &poisson_values(30, 1)[1..4], 1e-13);
     let eigen = eigsh_near(&a, sigma, 1, &EigshOptions::default()).unwrap();
     check("itself", &a, &eigen, &[sigma - 1e-14], 1e-14);
     let near = eigsh_near(&a, sigma + 1e-7, 3, &EigshOptions::default()).unwrap();
