@@ -424,7 +424,7 @@ fn reductions(table: &mut Table, inputs: &Inputs) -> Outcome {
         "np.histogram(p, q)[0]" => p.histogram_at(q);
         "np.histogram(p, q, density=True)[0]" => p.histogram_density_at(q);
         "np.histogram(p, q, weights=y)[0]" => p.histogram_weighted_at(q, y);
-        "np.histogram2d(x, y, [4, 5], [[-1, 1], [-2, 2]])[0]" => x.histogram2d(y, [4, 5], [-1.0..1.0, -2.0..2.0]).0;
+        "np.histogram2d(x, y, [4, 5], [[-1, 1], [-2, 2]])[0]" => x.histogram2d(y, [4, 5], [-1.0..1.0, -2.0..2.0]).0.cast::<f64>();
         "np.digitize(p, q)" => p.digitize(q);
         "np.histogram_bin_edges(y, 10, (-2, 2))" => Vector::<f64>::histogram_ends(10, -2.0..2.0);
         "np.bincount(k, minlength=200)" => k.bincount(200);

@@ -206,7 +206,7 @@ fn sum(lists: Vec<Vec<i64>>) -> Vec<i64> {
     sum
 }
 
-fn add(sum: &mut Vec<i64>, list: Vec<i64>) {
+fn add(sum: &mut [i64], list: Vec<i64>) {
     let pairs = sum.iter_mut().zip(list);
     pairs.for_each(|(sum, count)| *sum += count);
 }
