@@ -1,9 +1,10 @@
 //! What every rank tells all others: whether it has failed, and small facts.
 //!
-//! In the step of distance `d` (1, 2, 4, and so on, below the number of ranks) rank `r` sends what
-//! it has heard so far to rank `r - d`, and hears from rank `r + d`, both modulo the number of
-//! ranks. Then it has heard of twice as many ranks, itself the first of them. So a rank sends and
-//! receives logarithmically many messages, and no byte comes to it twice (Bruck, Ho, Kipnis, Upfal
+//! In the step of distance `d` (1, 8, 64, and so on, below the number of ranks) rank `r` sends what
+//! it has heard so far to the ranks `r - d`, `r - 2 d`, up to `r - 7 d`, and hears from `r + d` to
+//! `r + 7 d`, all modulo the number of ranks. Then it has heard of eight times as many ranks,
+//! itself the first of them. So a rank sends and receives logarithmically many messages, in one
+//! step where there are up to eight ranks, and no byte comes to it twice (Bruck, Ho, Kipnis, Upfal
 //! and Weathersby, 1997).
 //!
 //! A rank that has failed, or has heard of a failure, takes part all the same. In place of data it
@@ -23,6 +24,10 @@ const FAILURE: u8 = 0xa3;
 /// Bytes of a length, or of the number of a rank.
 const WORD: usize = size_of::<u64>();
 
+/// How many times as many ranks one has heard of after a step. Steps wait for each other, which
+/// costs more than a few messages, most where ranks share a core.
+const RADIX: usize = 8;
+
 /// The failure of the lowest rank that is known to have failed, and its number.
 type Failure = (usize, Error);
 
@@ -36,12 +41,19 @@ pub(crate) fn agree<R>(comm: &dyn Comm, mine: Result<R, Error>) -> Result<R, Err
         Ok(mine) => (Some(mine), None),
         Err(cause) => (None, Some((comm.rank(), cause))),
     };
-    for (to, from) in steps(comm.rank(), comm.size()) {
-        send(comm, to, &failure, || Message::Data(vec![SUCCESS]));
-        match receive(comm, from) {
-            Ok(bytes) if bytes == [SUCCESS] => {}
-            Ok(_) => lower(&mut failure, (from, apart(from))),
-            Err(heard) => lower(&mut failure, heard),
+    let (rank, size) = (comm.rank(), comm.size());
+    for distance in distances(size) {
+        for away in hops(distance, size) {
+            let to = (rank + size - away) % size;
+            send(comm, to, &failure, || Message::Data(vec![SUCCESS]));
+        }
+        for away in hops(distance, size) {
+            let from = (rank + away) % size;
+            match receive(comm, from) {
+                Ok(bytes) if bytes == [SUCCESS] => {}
+                Ok(_) => lower(&mut failure, (from, apart(from))),
+                Err(heard) => lower(&mut failure, heard),
+            }
         }
     }
     match (failure, mine) {
@@ -65,23 +77,30 @@ pub(super) fn all_gather<C: Comm + ?Sized>(
         Ok(mine) => parts.push(mine),
         Err(cause) => failure = Some((rank, cause)),
     }
-    let mut n_known = 1;
-    for (to, from) in steps(rank, size) {
+    for distance in distances(size) {
         // In the last step, those that the receiver has not heard of yet.
-        let n_new = n_known.min(size - n_known);
-        let message = match failure {
-            None => packed(&parts[..n_new]).map_err(|cause| lower(&mut failure, (rank, cause))),
-            Some(_) => Err(()),
-        };
-        let message = message.map_or(Message::Data(Vec::new()), Message::Data);
-        send(comm, to, &failure, || message);
-        let arrived = receive(comm, from)
-            .and_then(|bytes| unpacked(&bytes, n_new).ok_or_else(|| (from, apart(from))));
-        match arrived {
-            Ok(arrived) => parts.extend(arrived),
-            Err(heard) => lower(&mut failure, heard),
+        let n_new = |away: usize| distance.min(size - away);
+        for away in hops(distance, size) {
+            let message = match failure {
+                None => packed(&parts[..n_new(away)]),
+                Some(_) => Ok(Vec::new()),
+            };
+            let message = message.unwrap_or_else(|cause| {
+                lower(&mut failure, (rank, cause));
+                Vec::new()
+            });
+            let to = (rank + size - away) % size;
+            send(comm, to, &failure, || Message::Data(message));
         }
-        n_known += n_new;
+        for away in hops(distance, size) {
+            let from = (rank + away) % size;
+            let arrived = receive(comm, from)
+                .and_then(|bytes| unpacked(&bytes, n_new(away)).ok_or_else(|| (from, apart(from))));
+            match arrived {
+                Ok(arrived) => parts.extend(arrived),
+                Err(heard) => lower(&mut failure, heard),
+            }
+        }
     }
     match failure {
         Some((_, cause)) => Err(cause),
@@ -92,11 +111,16 @@ pub(super) fn all_gather<C: Comm + ?Sized>(
     }
 }
 
-/// The ranks that a rank sends to and hears from, one step after the other.
-fn steps(rank: usize, size: usize) -> impl Iterator<Item = (usize, usize)> {
-    let distances = std::iter::successors(Some(1), |distance| Some(2 * distance));
-    let distances = distances.take_while(move |&distance| distance < size);
-    distances.map(move |distance| ((rank + size - distance) % size, (rank + distance) % size))
+/// The distances of the steps.
+fn distances(size: usize) -> impl Iterator<Item = usize> {
+    let distances = std::iter::successors(Some(1), |distance| Some(RADIX * distance));
+    distances.take_while(move |&distance| distance < size)
+}
+
+/// How far away those are that a rank sends to in a step, and behind it those it hears from.
+fn hops(distance: usize, size: usize) -> impl Iterator<Item = usize> {
+    let hops = (1..RADIX).map(move |hop| hop * distance);
+    hops.take_while(move |&away| away < size)
 }
 
 /// Keeps the failure of the lower rank.
@@ -172,7 +196,7 @@ mod tests {
     use crate::comm::{self, reduce::tests::Counting};
     use std::cell::Cell;
 
-    const SIZES: [usize; 9] = [1, 2, 3, 4, 5, 7, 8, 13, 32];
+    const SIZES: [usize; 10] = [1, 2, 3, 5, 7, 8, 9, 13, 32, 70];
 
     /// What each of some ranks returns, and how many messages it has sent. Then all ranks hear of
     /// each other once more, so that no message is left behind.
@@ -207,19 +231,25 @@ mod tests {
     #[test]
     fn every_rank_hears_of_all_by_logarithmically_many_messages() {
         for size in SIZES {
-            let depth = size.next_power_of_two().ilog2() as usize;
+            let messages = match size {
+                0..=8 => size - 1,
+                9 => 8,
+                13 => 8,
+                32 => 10,
+                _ => 15,
+            };
             let expected: Vec<_> = (0..size).map(data).collect();
             let gathered = on_ranks(size, |comm| comm.all_gather(Ok(data(comm.rank()))));
             for (gathered, sent) in gathered {
                 assert_eq!(gathered.unwrap(), expected);
-                assert_eq!(sent, depth);
+                assert_eq!(sent, messages);
             }
             for (rank, (agreed, sent)) in on_ranks(size, |comm| agree(comm, Ok(comm.rank())))
                 .into_iter()
                 .enumerate()
             {
                 assert_eq!(agreed.unwrap(), rank);
-                assert_eq!(sent, depth);
+                assert_eq!(sent, messages);
             }
         }
     }
@@ -282,7 +312,7 @@ mod tests {
             _ => comm.all_gather(Ok(Vec::new())),
         });
         for (rank, (outcome, _)) in outcomes.into_iter().enumerate() {
-            assert_eq!(outcome, Err(comm::apart(1 - rank)));
+            assert_eq!(outcome, Err(apart(1 - rank)));
         }
         let whole = packed(&[vec![1, 2], Vec::new(), vec![3]]).unwrap();
         assert_eq!(
