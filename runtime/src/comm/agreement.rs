@@ -9,7 +9,13 @@
 //!
 //! A rank that has failed, or has heard of a failure, takes part all the same. In place of data it
 //! sends the number of the lowest rank that it knows to have failed, and, after that, the failure.
-//! So between any two ranks there are as many messages as both expect, whoever fails.
+//! So between any two ranks there are as many messages as both expect, whoever fails. Between two
+//! ranks there is one way, which may lead through a third one: where that has left, all ranks fail,
+//! but those behind it may name it in place of a lower rank that has failed.
+//!
+//! A rank whose data are on their way must not fail any more, since some would not hear of it. So
+//! it copies them for all receivers before it sends them to the first, and where there is no memory
+//! for a copy of a later step, the process ends.
 
 use super::{Comm, Message, apart};
 use crate::error::Error;
@@ -29,7 +35,7 @@ const WORD: usize = size_of::<u64>();
 const RADIX: usize = 8;
 
 /// The failure of the lowest rank that is known to have failed, and its number.
-type Failure = (usize, Error);
+pub(super) type Failure = (usize, Error);
 
 /// The outcome of this rank if all ranks have succeeded, else the failure of the lowest rank that
 /// has not.
@@ -45,7 +51,7 @@ pub(crate) fn agree<R>(comm: &dyn Comm, mine: Result<R, Error>) -> Result<R, Err
     for distance in distances(size) {
         for away in hops(distance, size) {
             let to = (rank + size - away) % size;
-            send(comm, to, &failure, || Message::Data(vec![SUCCESS]));
+            send(comm, to, failure.as_ref(), || Message::Data(vec![SUCCESS]));
         }
         for away in hops(distance, size) {
             let from = (rank + away) % size;
@@ -80,17 +86,22 @@ pub(super) fn all_gather<C: Comm + ?Sized>(
     for distance in distances(size) {
         // In the last step, those that the receiver has not heard of yet.
         let n_new = |away: usize| distance.min(size - away);
+        let is_first = distance == 1;
+        let mut copies = Vec::new().into_iter();
+        if failure.is_none() {
+            let copy = |away| packed(&parts[..n_new(away)], is_first);
+            match hops(distance, size)
+                .map(copy)
+                .collect::<Result<Vec<_>, _>>()
+            {
+                Ok(made) => copies = made.into_iter(),
+                Err(cause) => failure = Some((rank, cause)),
+            }
+        }
         for away in hops(distance, size) {
-            let message = match failure {
-                None => packed(&parts[..n_new(away)]),
-                Some(_) => Ok(Vec::new()),
-            };
-            let message = message.unwrap_or_else(|cause| {
-                lower(&mut failure, (rank, cause));
-                Vec::new()
-            });
+            let copy = copies.next().unwrap_or_default();
             let to = (rank + size - away) % size;
-            send(comm, to, &failure, || Message::Data(message));
+            send(comm, to, failure.as_ref(), || Message::Data(copy));
         }
         for away in hops(distance, size) {
             let from = (rank + away) % size;
@@ -131,10 +142,10 @@ fn lower(failure: &mut Option<Failure>, heard: Failure) {
 }
 
 /// Sends the failure, or the message that there is without one.
-fn send<C: Comm + ?Sized>(
+pub(super) fn send<C: Comm + ?Sized>(
     comm: &C,
     to: usize,
-    failure: &Option<Failure>,
+    failure: Option<&Failure>,
     message: impl FnOnce() -> Message,
 ) {
     let Some((rank, cause)) = failure else {
@@ -144,11 +155,11 @@ fn send<C: Comm + ?Sized>(
     let mut bytes = vec![FAILURE];
     bytes.extend((*rank as u64).to_ne_bytes());
     comm.send(to, Message::Data(bytes));
-    comm.send(to, Message::Failed(cause.clone()));
+    comm.send_failure(to, *rank, cause.clone());
 }
 
 /// What a rank sends, or the failure that it has heard of; its own, where it is not there.
-fn receive<C: Comm + ?Sized>(comm: &C, from: usize) -> Result<Vec<u8>, Failure> {
+pub(super) fn receive<C: Comm + ?Sized>(comm: &C, from: usize) -> Result<Vec<u8>, Failure> {
     let bytes = comm.receive(from).data().map_err(|cause| (from, cause))?;
     let Some((&FAILURE, number)) = bytes.split_first() else {
         return Ok(bytes);
@@ -163,10 +174,14 @@ fn receive<C: Comm + ?Sized>(comm: &C, from: usize) -> Result<Vec<u8>, Failure> 
     ))
 }
 
-/// The data of some ranks as a message.
-fn packed(parts: &[Vec<u8>]) -> Result<Vec<u8>, Error> {
+/// The data of some ranks as a message. Without memory the process ends, unless this may fail.
+fn packed(parts: &[Vec<u8>], may_fail: bool) -> Result<Vec<u8>, Error> {
     let n_bytes: usize = parts.iter().map(Vec::len).sum();
-    let mut message = reserve(1 + WORD * parts.len() + n_bytes)?;
+    let len = 1 + WORD * parts.len() + n_bytes;
+    let mut message = match may_fail {
+        true => reserve(len)?,
+        false => Vec::with_capacity(len),
+    };
     message.push(DATA);
     for part in parts {
         message.extend((part.len() as u64).to_ne_bytes());
@@ -193,7 +208,8 @@ fn unpacked(message: &[u8], n_parts: usize) -> Option<Vec<Vec<u8>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comm::{self, reduce::tests::Counting};
+    use crate::comm::{self, forests::tests::of_range, reduce::tests::Counting};
+    use crate::error::ErrorKind;
     use std::cell::Cell;
 
     const SIZES: [usize; 10] = [1, 2, 3, 5, 7, 8, 9, 13, 32, 70];
@@ -284,6 +300,85 @@ mod tests {
         }
     }
 
+    /// A rank of a process with some of them: what fails in another process arrives as the failure
+    /// of a rank, as it does under MPI.
+    #[derive(Debug)]
+    struct InProcess<C> {
+        rank: C,
+        local: usize,
+    }
+
+    impl<C: Comm> Comm for InProcess<C> {
+        fn rank(&self) -> usize {
+            self.rank.rank()
+        }
+
+        fn size(&self) -> usize {
+            self.rank.size()
+        }
+
+        fn send(&self, to: usize, message: Message) {
+            self.rank.send(to, message);
+        }
+
+        fn send_failure(&self, to: usize, of: usize, cause: Error) {
+            let is_here = to / self.local == self.rank() / self.local;
+            let told = match is_here || cause.other_rank().is_some() {
+                true => cause,
+                false => failure_of(of),
+            };
+            self.rank.send_failure(to, of, told);
+        }
+
+        fn receive(&self, from: usize) -> Message {
+            self.rank.receive(from)
+        }
+    }
+
+    fn failure_of(rank: usize) -> Error {
+        ErrorKind::Rank {
+            rank,
+            message: "refused".to_owned(),
+            fact: None,
+        }
+        .into()
+    }
+
+    #[test]
+    fn all_processes_name_the_rank_that_has_failed() {
+        for (size, local) in [(4, 2), (6, 3), (12, 2), (24, 3), (70, 7)] {
+            for failing in [0, 1, local, size - 1] {
+                std::thread::scope(|scope| {
+                    for rank in comm::connect(size) {
+                        scope.spawn(move || {
+                            let rank = InProcess { rank, local };
+                            for found in failures(&rank, failing) {
+                                match rank.rank() / local == failing / local {
+                                    true if found == refused(failing) => {}
+                                    _ => assert_eq!(found, failure_of(failing), "{rank:?}"),
+                                }
+                            }
+                        });
+                    }
+                });
+            }
+        }
+    }
+
+    /// What a rank hears in place of what all have, where one has failed.
+    fn failures(rank: &dyn Comm, failing: usize) -> [Error; 3] {
+        let mine = || match rank.rank() == failing {
+            true => Err(refused(failing)),
+            false => Ok(Vec::new()),
+        };
+        let words = mine().map(|_| of_range(rank.rank(), rank.rank() + 1, rank.size()));
+        [
+            agree(rank, mine()).map(drop).unwrap_err(),
+            rank.all_gather(mine()).unwrap_err(),
+            rank.start_reduce(words, 0).finish(rank).unwrap_err(),
+        ]
+    }
+
     #[test]
     fn all_hear_of_a_rank_that_has_left() {
         for size in SIZES.into_iter().skip(1) {
@@ -314,11 +409,10 @@ mod tests {
         for (rank, (outcome, _)) in outcomes.into_iter().enumerate() {
             assert_eq!(outcome, Err(apart(1 - rank)));
         }
-        let whole = packed(&[vec![1, 2], Vec::new(), vec![3]]).unwrap();
-        assert_eq!(
-            unpacked(&whole, 3),
-            Some(vec![vec![1, 2], Vec::new(), vec![3]])
-        );
+        let parts = [vec![1, 2], Vec::new(), vec![3]];
+        let whole = packed(&parts, true).unwrap();
+        assert_eq!(packed(&parts, false).unwrap(), whole);
+        assert_eq!(unpacked(&whole, 3), Some(parts.to_vec()));
         for len in 0..whole.len() {
             assert_eq!(unpacked(&whole[..len], 3), None);
         }
