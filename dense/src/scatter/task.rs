@@ -274,9 +274,9 @@ impl<T: Element> Scatter<T> {
         })
     }
 
-    /// Serves the items of one rank after the other; in the end all ranks have the array. Sums whose
-    /// order leaves no trace, and extremes, ranks make side by side, all but the first of sums from
-    /// zeros, and combine along a tree.
+    /// Serves the items of one rank after the other; in the end all ranks have the array. Sums
+    /// whose order leaves no trace, and extremes, ranks make side by side, all but the first of
+    /// sums from zeros, and combine along a tree.
     fn pass<I: Index>(
         &self,
         args: &HostArgs<'_>,

@@ -1,14 +1,21 @@
 //! What every rank tells all others: whether it has failed, and small facts.
 //!
-//! In the step of distance `d` (1, 2, 4, and so on, below the number of ranks) rank `r` sends what
-//! it has heard so far to rank `r - d`, and hears from rank `r + d`, both modulo the number of
-//! ranks. Then it has heard of twice as many ranks, itself the first of them. So a rank sends and
-//! receives logarithmically many messages, and no byte comes to it twice (Bruck, Ho, Kipnis, Upfal
+//! In the step of distance `d` (1, 8, 64, and so on, below the number of ranks) rank `r` sends what
+//! it has heard so far to the ranks `r - d`, `r - 2 d`, up to `r - 7 d`, and hears from `r + d` to
+//! `r + 7 d`, all modulo the number of ranks. Then it has heard of eight times as many ranks,
+//! itself the first of them. So a rank sends and receives logarithmically many messages, in one
+//! step where there are up to eight ranks, and no byte comes to it twice (Bruck, Ho, Kipnis, Upfal
 //! and Weathersby, 1997).
 //!
 //! A rank that has failed, or has heard of a failure, takes part all the same. In place of data it
 //! sends the number of the lowest rank that it knows to have failed, and, after that, the failure.
-//! So between any two ranks there are as many messages as both expect, whoever fails.
+//! So between any two ranks there are as many messages as both expect, whoever fails. Between two
+//! ranks there is one way, which may lead through a third one: where that has left, all ranks fail,
+//! but those behind it may name it in place of a lower rank that has failed.
+//!
+//! A rank whose data are on their way must not fail any more, since some would not hear of it. So
+//! it copies them for all receivers before it sends them to the first, and where there is no memory
+//! for a copy of a later step, the process ends.
 
 use super::{Comm, Message, apart};
 use crate::error::Error;
@@ -23,8 +30,12 @@ const FAILURE: u8 = 0xa3;
 /// Bytes of a length, or of the number of a rank.
 const WORD: usize = size_of::<u64>();
 
+/// How many times as many ranks one has heard of after a step. Steps wait for each other, which
+/// costs more than a few messages, most where ranks share a core.
+const RADIX: usize = 8;
+
 /// The failure of the lowest rank that is known to have failed, and its number.
-type Failure = (usize, Error);
+pub(super) type Failure = (usize, Error);
 
 /// The outcome of this rank if all ranks have succeeded, else the failure of the lowest rank that
 /// has not.
@@ -36,12 +47,19 @@ pub(crate) fn agree<R>(comm: &dyn Comm, mine: Result<R, Error>) -> Result<R, Err
         Ok(mine) => (Some(mine), None),
         Err(cause) => (None, Some((comm.rank(), cause))),
     };
-    for (to, from) in steps(comm.rank(), comm.size()) {
-        send(comm, to, &failure, || Message::Data(vec![SUCCESS]));
-        match receive(comm, from) {
-            Ok(bytes) if bytes == [SUCCESS] => {}
-            Ok(_) => lower(&mut failure, (from, apart(from))),
-            Err(heard) => lower(&mut failure, heard),
+    let (rank, size) = (comm.rank(), comm.size());
+    for distance in distances(size) {
+        for away in hops(distance, size) {
+            let to = (rank + size - away) % size;
+            send(comm, to, failure.as_ref(), || Message::Data(vec![SUCCESS]));
+        }
+        for away in hops(distance, size) {
+            let from = (rank + away) % size;
+            match receive(comm, from) {
+                Ok(bytes) if bytes == [SUCCESS] => {}
+                Ok(_) => lower(&mut failure, (from, apart(from))),
+                Err(heard) => lower(&mut failure, heard),
+            }
         }
     }
     match (failure, mine) {
@@ -65,23 +83,35 @@ pub(super) fn all_gather<C: Comm + ?Sized>(
         Ok(mine) => parts.push(mine),
         Err(cause) => failure = Some((rank, cause)),
     }
-    let mut n_known = 1;
-    for (to, from) in steps(rank, size) {
+    for distance in distances(size) {
         // In the last step, those that the receiver has not heard of yet.
-        let n_new = n_known.min(size - n_known);
-        let message = match failure {
-            None => packed(&parts[..n_new]).map_err(|cause| lower(&mut failure, (rank, cause))),
-            Some(_) => Err(()),
-        };
-        let message = message.map_or(Message::Data(Vec::new()), Message::Data);
-        send(comm, to, &failure, || message);
-        let arrived = receive(comm, from)
-            .and_then(|bytes| unpacked(&bytes, n_new).ok_or_else(|| (from, apart(from))));
-        match arrived {
-            Ok(arrived) => parts.extend(arrived),
-            Err(heard) => lower(&mut failure, heard),
+        let n_new = |away: usize| distance.min(size - away);
+        let is_first = distance == 1;
+        let mut copies = Vec::new().into_iter();
+        if failure.is_none() {
+            let copy = |away| packed(&parts[..n_new(away)], is_first);
+            match hops(distance, size)
+                .map(copy)
+                .collect::<Result<Vec<_>, _>>()
+            {
+                Ok(made) => copies = made.into_iter(),
+                Err(cause) => failure = Some((rank, cause)),
+            }
         }
-        n_known += n_new;
+        for away in hops(distance, size) {
+            let copy = copies.next().unwrap_or_default();
+            let to = (rank + size - away) % size;
+            send(comm, to, failure.as_ref(), || Message::Data(copy));
+        }
+        for away in hops(distance, size) {
+            let from = (rank + away) % size;
+            let arrived = receive(comm, from)
+                .and_then(|bytes| unpacked(&bytes, n_new(away)).ok_or_else(|| (from, apart(from))));
+            match arrived {
+                Ok(arrived) => parts.extend(arrived),
+                Err(heard) => lower(&mut failure, heard),
+            }
+        }
     }
     match failure {
         Some((_, cause)) => Err(cause),
@@ -92,11 +122,16 @@ pub(super) fn all_gather<C: Comm + ?Sized>(
     }
 }
 
-/// The ranks that a rank sends to and hears from, one step after the other.
-fn steps(rank: usize, size: usize) -> impl Iterator<Item = (usize, usize)> {
-    let distances = std::iter::successors(Some(1), |distance| Some(2 * distance));
-    let distances = distances.take_while(move |&distance| distance < size);
-    distances.map(move |distance| ((rank + size - distance) % size, (rank + distance) % size))
+/// The distances of the steps.
+fn distances(size: usize) -> impl Iterator<Item = usize> {
+    let distances = std::iter::successors(Some(1), |distance| Some(RADIX * distance));
+    distances.take_while(move |&distance| distance < size)
+}
+
+/// How far away those are that a rank sends to in a step, and behind it those it hears from.
+fn hops(distance: usize, size: usize) -> impl Iterator<Item = usize> {
+    let hops = (1..RADIX).map(move |hop| hop * distance);
+    hops.take_while(move |&away| away < size)
 }
 
 /// Keeps the failure of the lower rank.
@@ -107,10 +142,10 @@ fn lower(failure: &mut Option<Failure>, heard: Failure) {
 }
 
 /// Sends the failure, or the message that there is without one.
-fn send<C: Comm + ?Sized>(
+pub(super) fn send<C: Comm + ?Sized>(
     comm: &C,
     to: usize,
-    failure: &Option<Failure>,
+    failure: Option<&Failure>,
     message: impl FnOnce() -> Message,
 ) {
     let Some((rank, cause)) = failure else {
@@ -120,11 +155,11 @@ fn send<C: Comm + ?Sized>(
     let mut bytes = vec![FAILURE];
     bytes.extend((*rank as u64).to_ne_bytes());
     comm.send(to, Message::Data(bytes));
-    comm.send(to, Message::Failed(cause.clone()));
+    comm.send_failure(to, *rank, cause.clone());
 }
 
 /// What a rank sends, or the failure that it has heard of; its own, where it is not there.
-fn receive<C: Comm + ?Sized>(comm: &C, from: usize) -> Result<Vec<u8>, Failure> {
+pub(super) fn receive<C: Comm + ?Sized>(comm: &C, from: usize) -> Result<Vec<u8>, Failure> {
     let bytes = comm.receive(from).data().map_err(|cause| (from, cause))?;
     let Some((&FAILURE, number)) = bytes.split_first() else {
         return Ok(bytes);
@@ -139,10 +174,14 @@ fn receive<C: Comm + ?Sized>(comm: &C, from: usize) -> Result<Vec<u8>, Failure> 
     ))
 }
 
-/// The data of some ranks as a message.
-fn packed(parts: &[Vec<u8>]) -> Result<Vec<u8>, Error> {
+/// The data of some ranks as a message. Without memory the process ends, unless this may fail.
+fn packed(parts: &[Vec<u8>], may_fail: bool) -> Result<Vec<u8>, Error> {
     let n_bytes: usize = parts.iter().map(Vec::len).sum();
-    let mut message = reserve(1 + WORD * parts.len() + n_bytes)?;
+    let len = 1 + WORD * parts.len() + n_bytes;
+    let mut message = match may_fail {
+        true => reserve(len)?,
+        false => Vec::with_capacity(len),
+    };
     message.push(DATA);
     for part in parts {
         message.extend((part.len() as u64).to_ne_bytes());
@@ -169,10 +208,11 @@ fn unpacked(message: &[u8], n_parts: usize) -> Option<Vec<Vec<u8>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comm::{self, reduce::tests::Counting};
+    use crate::comm::{self, forests::tests::of_range, reduce::tests::Counting};
+    use crate::error::ErrorKind;
     use std::cell::Cell;
 
-    const SIZES: [usize; 9] = [1, 2, 3, 4, 5, 7, 8, 13, 32];
+    const SIZES: [usize; 10] = [1, 2, 3, 5, 7, 8, 9, 13, 32, 70];
 
     /// What each of some ranks returns, and how many messages it has sent. Then all ranks hear of
     /// each other once more, so that no message is left behind.
@@ -207,19 +247,25 @@ mod tests {
     #[test]
     fn every_rank_hears_of_all_by_logarithmically_many_messages() {
         for size in SIZES {
-            let depth = size.next_power_of_two().ilog2() as usize;
+            let messages = match size {
+                0..=8 => size - 1,
+                9 => 8,
+                13 => 8,
+                32 => 10,
+                _ => 15,
+            };
             let expected: Vec<_> = (0..size).map(data).collect();
             let gathered = on_ranks(size, |comm| comm.all_gather(Ok(data(comm.rank()))));
             for (gathered, sent) in gathered {
                 assert_eq!(gathered.unwrap(), expected);
-                assert_eq!(sent, depth);
+                assert_eq!(sent, messages);
             }
             for (rank, (agreed, sent)) in on_ranks(size, |comm| agree(comm, Ok(comm.rank())))
                 .into_iter()
                 .enumerate()
             {
                 assert_eq!(agreed.unwrap(), rank);
-                assert_eq!(sent, depth);
+                assert_eq!(sent, messages);
             }
         }
     }
@@ -254,6 +300,85 @@ mod tests {
         }
     }
 
+    /// A rank of a process with some of them: what fails in another process arrives as the failure
+    /// of a rank, as it does under MPI.
+    #[derive(Debug)]
+    struct InProcess<C> {
+        rank: C,
+        local: usize,
+    }
+
+    impl<C: Comm> Comm for InProcess<C> {
+        fn rank(&self) -> usize {
+            self.rank.rank()
+        }
+
+        fn size(&self) -> usize {
+            self.rank.size()
+        }
+
+        fn send(&self, to: usize, message: Message) {
+            self.rank.send(to, message);
+        }
+
+        fn send_failure(&self, to: usize, of: usize, cause: Error) {
+            let is_here = to / self.local == self.rank() / self.local;
+            let told = match is_here || cause.other_rank().is_some() {
+                true => cause,
+                false => failure_of(of),
+            };
+            self.rank.send_failure(to, of, told);
+        }
+
+        fn receive(&self, from: usize) -> Message {
+            self.rank.receive(from)
+        }
+    }
+
+    fn failure_of(rank: usize) -> Error {
+        ErrorKind::Rank {
+            rank,
+            message: "refused".to_owned(),
+            fact: None,
+        }
+        .into()
+    }
+
+    #[test]
+    fn all_processes_name_the_rank_that_has_failed() {
+        for (size, local) in [(4, 2), (6, 3), (12, 2), (24, 3), (70, 7)] {
+            for failing in [0, 1, local, size - 1] {
+                std::thread::scope(|scope| {
+                    for rank in comm::connect(size) {
+                        scope.spawn(move || {
+                            let rank = InProcess { rank, local };
+                            for found in failures(&rank, failing) {
+                                match rank.rank() / local == failing / local {
+                                    true if found == refused(failing) => {}
+                                    _ => assert_eq!(found, failure_of(failing), "{rank:?}"),
+                                }
+                            }
+                        });
+                    }
+                });
+            }
+        }
+    }
+
+    /// What a rank hears in place of what all have, where one has failed.
+    fn failures(rank: &dyn Comm, failing: usize) -> [Error; 3] {
+        let mine = || match rank.rank() == failing {
+            true => Err(refused(failing)),
+            false => Ok(Vec::new()),
+        };
+        let words = mine().map(|_| of_range(rank.rank(), rank.rank() + 1, rank.size()));
+        [
+            agree(rank, mine()).map(drop).unwrap_err(),
+            rank.all_gather(mine()).unwrap_err(),
+            rank.start_reduce(words, 0).finish(rank).unwrap_err(),
+        ]
+    }
+
     #[test]
     fn all_hear_of_a_rank_that_has_left() {
         for size in SIZES.into_iter().skip(1) {
@@ -282,13 +407,12 @@ mod tests {
             _ => comm.all_gather(Ok(Vec::new())),
         });
         for (rank, (outcome, _)) in outcomes.into_iter().enumerate() {
-            assert_eq!(outcome, Err(comm::apart(1 - rank)));
+            assert_eq!(outcome, Err(apart(1 - rank)));
         }
-        let whole = packed(&[vec![1, 2], Vec::new(), vec![3]]).unwrap();
-        assert_eq!(
-            unpacked(&whole, 3),
-            Some(vec![vec![1, 2], Vec::new(), vec![3]])
-        );
+        let parts = [vec![1, 2], Vec::new(), vec![3]];
+        let whole = packed(&parts, true).unwrap();
+        assert_eq!(packed(&parts, false).unwrap(), whole);
+        assert_eq!(unpacked(&whole, 3), Some(parts.to_vec()));
         for len in 0..whole.len() {
             assert_eq!(unpacked(&whole[..len], 3), None);
         }

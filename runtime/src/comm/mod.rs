@@ -91,6 +91,13 @@ pub(crate) trait Comm: Send + fmt::Debug {
     /// Sends a message to another rank, without waiting for it to arrive.
     fn send(&self, to: usize, message: Message);
 
+    /// Sends the failure of rank `of`, of which this one may only have heard: where a message tells
+    /// whose it is, that is the one.
+    fn send_failure(&self, to: usize, of: usize, cause: Error) {
+        let _ = of;
+        self.send(to, Message::Failed(cause));
+    }
+
     /// Waits for the next message of another rank; a rank that left is a failed message.
     fn receive(&self, from: usize) -> Message;
 

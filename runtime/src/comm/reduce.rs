@@ -4,6 +4,7 @@
 //! [`along_tree`] is the one for ranks that have only messages: a rank sends and receives
 //! logarithmically many, and all have the result in as many steps.
 
+use super::agreement::{self, Failure};
 use super::{Comm, Message, apart, forests};
 use crate::error::Error;
 use std::fmt;
@@ -54,41 +55,42 @@ pub(crate) fn messages(rank: usize, size: usize) -> usize {
 
 /// Joins along the binomial tree whose root is the first rank, and sends the result back along it.
 ///
-/// A rank takes part also when it has failed, or has heard of a failure.
+/// A rank takes part also when it has failed, or has heard of a failure; it says whose that is, as
+/// where ranks agree ([`agreement`]).
 fn along_tree(comm: &dyn Comm, words: Result<Vec<u64>, Error>) -> Result<Vec<u64>, Error> {
     let (rank, size) = (comm.rank(), comm.size());
-    let mut joined = words;
+    let mut joined = words.map_err(|cause| (rank, cause));
     for child in children(rank, size) {
-        let later = comm.receive(child).data();
+        let later = agreement::receive(comm, child);
         joined = match (joined, later) {
             (Ok(earlier), Ok(bytes)) => {
                 let mut later = to_words(&bytes);
                 match forests::join(&earlier, &mut later) {
                     true => Ok(later),
-                    false => Err(apart(child)),
+                    false => Err((child, apart(child))),
                 }
             }
-            (Err(cause), _) | (_, Err(cause)) => Err(cause),
+            (Err(failure), _) | (_, Err(failure)) => Err(failure),
         };
     }
     if rank != 0 {
-        comm.send(parent(rank), to_message(&joined));
-        joined = comm
-            .receive(parent(rank))
-            .data()
-            .map(|bytes| to_words(&bytes));
+        send(comm, parent(rank), &joined);
+        joined = agreement::receive(comm, parent(rank)).map(|bytes| to_words(&bytes));
     }
     for child in children(rank, size).rev() {
-        comm.send(child, to_message(&joined));
+        send(comm, child, &joined);
     }
-    joined
+    joined.map_err(|(_, cause)| cause)
 }
 
-fn to_message(words: &Result<Vec<u64>, Error>) -> Message {
-    match words {
-        Ok(words) => Message::Data(words.iter().flat_map(|word| word.to_ne_bytes()).collect()),
-        Err(cause) => Message::Failed(cause.clone()),
-    }
+fn send(comm: &dyn Comm, to: usize, joined: &Result<Vec<u64>, Failure>) {
+    let (words, failure) = match joined {
+        Ok(words) => (&words[..], None),
+        Err(failure) => (&[][..], Some(failure)),
+    };
+    agreement::send(comm, to, failure, || {
+        Message::Data(words.iter().flat_map(|word| word.to_ne_bytes()).collect())
+    });
 }
 
 fn to_words(bytes: &[u8]) -> Vec<u64> {
@@ -103,7 +105,7 @@ pub(super) mod tests {
     use crate::comm::forests::{from_words, tests::of_range};
     use std::cell::Cell;
 
-    /// A rank that counts what it sends.
+    /// A rank that counts what it sends: the number of a rank and its failure count as one.
     #[derive(Debug)]
     pub(in crate::comm) struct Counting<C> {
         pub(in crate::comm) rank: C,
@@ -122,6 +124,10 @@ pub(super) mod tests {
         fn send(&self, to: usize, message: Message) {
             self.sent.set(self.sent.get() + 1);
             self.rank.send(to, message);
+        }
+
+        fn send_failure(&self, to: usize, of: usize, cause: Error) {
+            self.rank.send_failure(to, of, cause);
         }
 
         fn receive(&self, from: usize) -> Message {

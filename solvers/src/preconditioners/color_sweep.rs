@@ -37,7 +37,12 @@ struct Colors {
     ghosts: Option<Arc<Exchange>>,
     of_colors: Vec<(Exchange, Vec<u32>)>,
     n_ghosts: usize,
+    /// Work on a color below which the calling thread is alone.
+    parallel_threshold: usize,
 }
+
+/// What a row costs besides its entries, in entries: its elements of x and b, and its factor.
+const OF_ROW: usize = 16;
 
 /// In the order of [`Colors`].
 #[derive(Debug)]
@@ -173,6 +178,7 @@ impl Colors {
             of_colors,
             n_ghosts: ghosts.as_ref().map_or(0, |ghosts| ghosts.indices().len()),
             ghosts: ghosts.map(|ghosts| ghosts.exchange()),
+            parallel_threshold: runtime.config().parallel_threshold,
         })
     }
 
@@ -195,9 +201,10 @@ impl Colors {
             true => x.extend(b.iter().map(|&b| T::ZERO * b)),
             false => x.extend_from_slice(z),
         }
-        match &self.ghosts {
-            Some(ghosts) if !starts_at_zero => x.extend(ghosts.run(args, z)?),
-            Some(_) | None => x.extend(repeat_n(T::ZERO, self.n_ghosts)),
+        // Those begin as they do on their rank: from zero too, where b may be infinite.
+        if let Some(ghosts) = &self.ghosts {
+            let arrived = ghosts.run(args, &x)?;
+            x.extend(arrived);
         }
         let most = self.starts.windows(2).map(|ends| ends[1] - ends[0]).max();
         let mut relaxed = try_collect(repeat_n(T::ZERO, most.unwrap_or(0)))?;
@@ -205,8 +212,9 @@ impl Colors {
             let rows = self.starts[color]..self.starts[color + 1];
             let relaxed = &mut relaxed[..rows.len()];
             let is_first = starts_at_zero && step == 0;
-            args.in_parts(relaxed, 1, |first, part| {
-                let first = rows.start + first;
+            let ends = self.ends(&rows, args.threads());
+            args.in_parts_to(relaxed, &ends, |part_number, part| {
+                let first = rows.start + part_number.checked_sub(1).map_or(0, |last| ends[last]);
                 for (number, relaxed) in (first..).zip(part) {
                     let row = self.rows[number] as usize;
                     let b = values.scale[number] * b[row];
@@ -230,6 +238,30 @@ impl Colors {
         }
         z.copy_from_slice(&x[..z.len()]);
         Ok(())
+    }
+
+    /// Where the parts of a color's rows end, counted from the first of them, that threads take:
+    /// parts of like work, or one where there is little.
+    fn ends(&self, rows: &Range<usize>, threads: usize) -> Vec<usize> {
+        let entries = |number: usize| (self.pos[number] - self.pos[rows.start]) as usize;
+        let work = |len: usize| entries(rows.start + len) + OF_ROW * len;
+        let whole = work(rows.len());
+        let n_parts = match whole < self.parallel_threshold {
+            true => 1,
+            false => threads.min(rows.len()).max(1),
+        };
+        let end = |part: usize| {
+            let (mut low, mut high) = (0, rows.len());
+            while low < high {
+                let middle = low + (high - low) / 2;
+                match work(middle) < whole * part / n_parts {
+                    true => low = middle + 1,
+                    false => high = middle,
+                }
+            }
+            low
+        };
+        (1..=n_parts).map(end).collect()
     }
 
     /// The product of a row, by its number in the order of the colors.

@@ -200,6 +200,60 @@ fn many_colors_are_relaxed_as_few() {
     check_many_colors::<num_complex::Complex<f32>>();
 }
 
+/// Dense blocks on a diagonal, as many as `BLOCKS`, whose rows are spread over all ranks.
+fn with_blocks(n: usize) -> Result<Csr<f64>, Error> {
+    let mut entries = Vec::new();
+    for i in 0..n {
+        for j in (i % BLOCKS..n).step_by(BLOCKS).filter(|&j| j != i) {
+            entries.push((i, j, number(2, i * n + j)));
+        }
+        entries.push((i, i, n as f64));
+    }
+    Csr::from_entries(n, n, entries)
+}
+
+const BLOCKS: usize = 10;
+
+#[test]
+fn many_colors_spread_what_is_infinite_as_one_rank_does() {
+    const N: usize = 12 * BLOCKS;
+    // In the middle of a block, among its first rows, in its last one.
+    let strange = [
+        (63, f64::INFINITY),
+        (15, f64::NAN),
+        (6, -f64::INFINITY),
+        (118, f64::INFINITY),
+    ];
+    let is_strange = |i: usize| strange.iter().any(|(of, _)| of % BLOCKS == i % BLOCKS);
+    for (sweep, sweeps) in SWEEPS.into_iter().zip([1, 1, 2]) {
+        let options = SorOptions {
+            sweep,
+            sweeps,
+            omega: 1.2,
+            order: SorOrder::Multicolor,
+        };
+        let found = on_ranks(|| {
+            let sor = Sor::new(&with_blocks(N)?, options)?;
+            assert_eq!(sor.colors(), Some(12));
+            let mut b: Vec<f64> = (0..N).map(|i| number(6, i)).collect();
+            for (i, value) in strange {
+                b[i] = value;
+            }
+            let b = Vector::from_vec(b);
+            let smoothed = sor.smooth(&b, Vector::ones([N]))?.to_vec()?;
+            let begun = sor.smooth(&Vector::ones([N]), b.slice(..))?.to_vec()?;
+            Ok([sor.apply(&b)?.to_vec()?, smoothed, begun].concat())
+        });
+        let (applied, rest) = found.split_at(N);
+        for (i, x) in applied.iter().enumerate() {
+            let is_first = sweep == SorSweep::Forward && i < BLOCKS && i != 6;
+            let is_last = sweep == SorSweep::Backward && i >= N - BLOCKS && i != 118;
+            assert_eq!(x.is_finite(), !is_strange(i) || is_first || is_last, "{i}");
+        }
+        assert!((0..2 * N).all(|i| is_strange(i) || rest[i].is_finite()));
+    }
+}
+
 #[test]
 fn what_fails_before_a_sweep_with_many_colors_fails_in_it() {
     for ranks in [1, 2, 5] {

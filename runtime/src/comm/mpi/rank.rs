@@ -88,6 +88,22 @@ impl Rank {
         self.job.world.abort(FAILED)
     }
 
+    /// Sends a message; a failure is that of rank `of`.
+    fn send_of(&self, to: usize, of: usize, message: Message) {
+        let (process, to) = self.place(to);
+        if process == self.job.process {
+            lock(&self.job.inbox).put_local(self.pair_to(to), message);
+            return;
+        }
+        let (kind, bytes) = match message {
+            Message::Data(bytes) => (Kind::Data, bytes),
+            Message::Failed(failure) => (Kind::Failed, failure::encode(&failure, of)),
+        };
+        if let Err(error) = self.job.send(process, self.tag(to, kind), bytes) {
+            self.give_up(&error);
+        }
+    }
+
     /// The way of messages from here to a rank of this process.
     fn pair_to(&self, to: u32) -> Pair {
         Pair {
@@ -121,18 +137,11 @@ impl Comm for Rank {
     }
 
     fn send(&self, to: usize, message: Message) {
-        let (process, to) = self.place(to);
-        if process == self.job.process {
-            lock(&self.job.inbox).put_local(self.pair_to(to), message);
-            return;
-        }
-        let (kind, bytes) = match message {
-            Message::Data(bytes) => (Kind::Data, bytes),
-            Message::Failed(failure) => (Kind::Failed, failure::encode(&failure, self.rank())),
-        };
-        if let Err(error) = self.job.send(process, self.tag(to, kind), bytes) {
-            self.give_up(&error);
-        }
+        self.send_of(to, self.rank(), message);
+    }
+
+    fn send_failure(&self, to: usize, of: usize, cause: Error) {
+        self.send_of(to, of, Message::Failed(cause));
     }
 
     fn receive(&self, from: usize) -> Message {
