@@ -47,7 +47,7 @@ fn counts_of_whole_numbers() {
         let x = Vector::<i64>::from_fn([N], |[i]| mixed(i) % 50 - 25);
         // They begin with something, indices count from the end too, and sums wrap around.
         let mut sums = Vector::<i64>::from_fn([50], |[i]| i64::MAX - i as i64);
-        sums.add_at(&x, &Vector::from_fn([N], |[i]| mixed(i + 7)));
+        sums.add_at(&x, Vector::from_fn([N], |[i]| mixed(i + 7)));
         let mut counts = Vector::<i32>::zeros([50]);
         counts.add_at(&x, 1);
         let mut rows = Array::<i32, 2>::ones([20, 3]);
