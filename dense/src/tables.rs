@@ -172,7 +172,9 @@ impl Bins {
         match (args.cuts(X), args.cuts(COUNTS)) {
             (None, None) => made.copy_from_slice(&own),
             (None, Some(cuts)) => made.copy_from_slice(of_rank(cuts, args.rank())),
-            (Some(_), None) => made.copy_from_slice(&args.all_reduce(own, add)?),
+            (Some(_), None) => {
+                made.copy_from_slice(&args.all_reduce(own, |sum, list| add(sum, list))?)
+            }
             (Some(_), Some(cuts)) => {
                 let list = |rank| try_collect(of_rank(cuts, rank).iter().copied());
                 let lists: Result<Vec<Vec<i64>>, Error> = (0..args.ranks()).map(list).collect();
@@ -206,7 +208,7 @@ fn sum(lists: Vec<Vec<i64>>) -> Vec<i64> {
     sum
 }
 
-fn add(sum: &mut Vec<i64>, list: Vec<i64>) {
+fn add(sum: &mut [i64], list: Vec<i64>) {
     let pairs = sum.iter_mut().zip(list);
     pairs.for_each(|(sum, count)| *sum += count);
 }
