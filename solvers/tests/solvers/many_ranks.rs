@@ -48,10 +48,11 @@ fn scattered(n: usize, per_row: usize, is_symmetric: bool) -> Result<Csr<f64>, E
     Csr::from_entries(n, n, entries)
 }
 
+type Graph = fn() -> Result<Csr<f64>, Error>;
+
 #[test]
 fn aggregates_are_a_function_of_the_graph() {
-    type Make = fn() -> Result<Csr<f64>, Error>;
-    let matrices: [Make; 5] = [
+    let matrices: [Graph; 5] = [
         || gallery::poisson2d(19),
         || gallery::poisson3d(7),
         || gallery::poisson1d(200),
