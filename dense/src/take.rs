@@ -66,9 +66,9 @@ impl<T: Element, const D: usize> Array<T, D> {
         self.gathered(lines, (indices, Access::Rows), indices.arg().shape())
     }
 
-    /// The element at a flat, row-major index that a scalar is, as [`Array::argmax`] gives it, or a
-    /// number: NumPy's `x[k]`. A negative index counts from the end. Waits for nothing. A few tasks,
-    /// one of them [`Array::take`].
+    /// The element at a flat, row-major index that a scalar is, as [`Array::argmax`] gives it, or
+    /// a number: NumPy's `x[k]`. A negative index counts from the end. Waits for nothing. A few
+    /// tasks, one of them [`Array::take`].
     ///
     /// ```
     /// use sparsefuse_dense::Vector;

@@ -1,5 +1,5 @@
-//! Least squares of matrices much longer than wide, made short: their R has the same solutions, beside
-//! what the reflections make of the right-hand sides.
+//! Least squares of matrices much longer than wide, made short: their R has the same solutions,
+//! beside what the reflections make of the right-hand sides.
 
 use super::submit;
 use super::work::{Method, Work};

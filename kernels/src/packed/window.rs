@@ -52,7 +52,7 @@ impl Width {
 
 impl Window {
     /// Writes the columns to `target`, which begins with the first of them. A row's entries have
-    /// their columns at `crd` from `start_of(row)` on, the row counted from the first of the window.
+    /// their columns at `crd` from `start_of(row)` on, the row counted from the window's first.
     pub(super) fn fill(
         &self,
         nodes: NodesOf<'_>,

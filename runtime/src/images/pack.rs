@@ -11,8 +11,8 @@ use sparsefuse_kernels::packed::{PackedStructure, PackedValues, PlainRows, Words
 use sparsefuse_kernels::workers::Workers;
 use std::sync::Arc;
 
-/// The products that packing costs where rows lie in windows: 5 to 10 have been measured, where runs
-/// of rows cost 1 to 2.
+/// The products that packing costs where rows lie in windows: 5 to 10 have been measured, where
+/// runs of rows cost 1 to 2.
 const WINDOW_COST: usize = 8;
 
 /// What a store of entries remembers of how they were read by their structure, for the decision

@@ -118,8 +118,8 @@ pub(super) struct Search<'a, T> {
 }
 
 /// How far from sigma to look again, where one of the nearest eigenvalues is so near that 1 /
-/// (lambda - sigma) of it hides those of the others behind its rounding: a hundredth of the distance
-/// of the furthest. `None` where all are about as near, or were found as well as they can be.
+/// (lambda - sigma) of it hides those of the others behind its rounding: a hundredth of the
+/// distance of the furthest. `None` where all are about as near, or found as well as can be.
 fn beside(distances: impl Iterator<Item = f64> + Clone, residuals: &[f64]) -> Option<f64> {
     let nearest = distances.clone().fold(f64::INFINITY, f64::min);
     let furthest = distances.fold(0.0, f64::max);
