@@ -27,7 +27,7 @@ impl<T: Element, const D: usize> Array<T, D> {
             .collect::<Result<_, _>>()?;
         match &parts[..] {
             [whole] => Ok(whole.clone()),
-            parts => Self::joined(op, axis, &parts.iter().collect::<Vec<_>>()),
+            parts => Self::try_concatenate(axis, &parts.iter().collect::<Vec<_>>()),
         }
     }
 

@@ -36,6 +36,9 @@ pub(super) struct Line {
     pub(super) scale: f64,
 }
 
+/// Elements that one thread transforms sooner than several have been told to.
+const FEW: usize = 1 << 13;
+
 /// Where what is made of lines goes.
 struct Target<'a, M> {
     made: &'a mut [M],
@@ -67,7 +70,8 @@ impl Line {
     ) -> Result<(), Error> {
         let (inner, threads) = (self.inner, args.threads());
         let unit = self.after * inner;
-        if inner == 1 || threads == 1 || made.len() / unit >= threads {
+        let are_few = made.len() <= FEW;
+        if inner == 1 || threads == 1 || are_few || made.len() / unit >= threads {
             return args.in_parts(made, unit, |first, made| {
                 let lines = first * inner..first * inner + made.len() / self.after;
                 let start = |line: usize| (line / inner - first) * unit + line % inner;
@@ -76,10 +80,15 @@ impl Line {
         }
         // Parts of lines are no neighbours in the result: each thread makes an array of its own.
         let n_lines = made.len() / self.after;
-        let lines = |thread: usize| part(n_lines.div_ceil(PANEL), thread, threads);
+        // Whole panels, if there are enough of them.
+        let group = match n_lines >= PANEL * threads {
+            true => PANEL,
+            false => V::LINES,
+        };
+        let lines = |thread: usize| part(n_lines.div_ceil(group), thread, threads);
         let lines = |thread: usize| {
             let Range { start, end } = lines(thread);
-            start * PANEL..(end * PANEL).min(n_lines)
+            start * group..(end * group).min(n_lines)
         };
         let mut parts: Vec<Vec<M>> = (0..threads).map(|_| Vec::new()).collect();
         each(args, &mut parts, |thread, part| {

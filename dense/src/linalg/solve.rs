@@ -137,7 +137,8 @@ impl<T: Field> Array<T, 2> {
     /// # Errors
     ///
     /// If `b` has another number of rows than the matrix, or neither one dimension nor two. If the
-    /// matrix is not finite, the error comes with the elements.
+    /// matrix is not finite, or is much longer than wide and a right-hand side is not, the error
+    /// comes with the elements.
     #[doc(alias = "least_squares")]
     pub fn lstsq<const D: usize>(&self, b: &Array<T, D>) -> Result<Array<T, D>, Error> {
         const OP: &str = "lstsq";

@@ -8,7 +8,10 @@ use super::block::{check_tolerance, norms};
 use super::gram_schmidt::SEED;
 use super::krylov_schur::{Found, Pair, find};
 use super::parts::{Parts, lengths};
-use super::{Search, basis_len, beside, inverse_of_shifted, most_restarts, scale};
+use super::{
+    MORE_BESIDE, Search, basis_len, inverse_of_shifted, is_no_answer, most_restarts, nearest_of,
+    scale, step_beside,
+};
 use crate::krylov::scalars::{element, size};
 use crate::operator::{LinearOperator, check_finite, check_len, check_square};
 use crate::powers::{times_power_of, times_power_of_entries};
@@ -280,7 +283,7 @@ pub fn eigs_near<T: Field>(
 }
 
 /// [`near`], and where sigma is an eigenvalue up to some digits, so that the inverse hides all
-/// others behind the rounding of that one, near a number beside it ([`beside`]).
+/// others behind the rounding of that one, near a number beside it ([`step_beside`]).
 fn near_or_beside<T: Field>(
     a: &Csr<T>,
     sigma: Complex<f64>,
@@ -291,24 +294,30 @@ fn near_or_beside<T: Field>(
     if options.which != WhichComplex::LargestMagnitude {
         return Ok(first);
     }
-    let distances = first.values.iter().map(|value| size(*value - sigma));
-    let Some(step) = beside(distances, &first.residuals) else {
+    let distances = |values: &[Complex<f64>], sigma: Complex<f64>| -> Vec<f64> {
+        values.iter().map(|value| size(*value - sigma)).collect()
+    };
+    let of_first = distances(&first.values, sigma);
+    let Some(step) = step_beside(a, &of_first, &first.residuals, options.tol)? else {
         return Ok(first);
     };
-    let Ok(mut other) = near(a, sigma + step, k, options) else {
+    let more = (k + MORE_BESIDE).min(a.n_rows());
+    let mut other = match near(a, sigma + step, more, options) {
+        Ok(other) if other.converged() => other,
+        Err(error) if !is_no_answer(&error) => return Err(error),
+        Ok(_) | Err(_) => return Ok(first),
+    };
+    let beside = distances(&other.values, sigma + step);
+    let Some(places) = nearest_of(&distances(&other.values, sigma), &beside, k, step) else {
         return Ok(first);
     };
-    other.iterations += first.iterations;
-    other.products += first.products;
-    let mut places: Vec<usize> = (0..other.values.len()).collect();
-    let distance = |place: usize| size(other.values[place] - sigma);
-    places.sort_by(|&one, &other| distance(one).total_cmp(&distance(other)));
+    let vectors = places.iter().map(|&place| other.vectors[place].clone());
+    other.vectors = vectors.collect();
     other.values = places.iter().map(|&place| other.values[place]).collect();
     other.residuals = places.iter().map(|&place| other.residuals[place]).collect();
-    other.vectors = places
-        .iter()
-        .map(|&place| other.vectors[place].clone())
-        .collect();
+    other.n_converged = k;
+    other.iterations += first.iterations;
+    other.products += first.products;
     Ok(other)
 }
 

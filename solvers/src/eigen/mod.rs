@@ -45,8 +45,8 @@ use crate::operator::LinearOperator;
 use crate::preconditioners::{Direct, is_singular, splu};
 use crate::solution::StopReason;
 use sparsefuse_dense::{Array, Vector};
-use sparsefuse_kernels::Field;
-use sparsefuse_runtime::Error;
+use sparsefuse_kernels::{Field, Real};
+use sparsefuse_runtime::{Error, ErrorKind};
 use sparsefuse_sparse::Csr;
 
 /// Eigenvalues and eigenvectors.
@@ -117,15 +117,46 @@ pub(super) struct Search<'a, T> {
     pub(super) v0: Option<&'a Vector<T>>,
 }
 
+/// How many eigenvalues more than are wanted are looked for beside sigma: those that are nearer to
+/// the number beside it than to sigma.
+const MORE_BESIDE: usize = 2;
+
 /// How far from sigma to look again, where one of the nearest eigenvalues is so near that 1 /
 /// (lambda - sigma) of it hides those of the others behind its rounding: a hundredth of the
-/// distance of the furthest. `None` where all are about as near, or found as well as can be.
-fn beside(distances: impl Iterator<Item = f64> + Clone, residuals: &[f64]) -> Option<f64> {
-    let nearest = distances.clone().fold(f64::INFINITY, f64::min);
-    let furthest = distances.fold(0.0, f64::max);
-    let worst = residuals.iter().copied().fold(0.0, f64::max);
-    let hides = nearest < 1e-4 * furthest && worst > 1e3 * f64::EPSILON * furthest;
-    (hides && furthest.is_finite()).then_some(0.01 * furthest)
+/// distance of the furthest, about. `None` where all are about as near, or found as well as can be.
+fn step_beside<T: Field>(
+    a: &Csr<T>,
+    distances: &[f64],
+    residuals: &[f64],
+    tol: f64,
+) -> Result<Option<f64>, Error> {
+    let largest = |numbers: &[f64]| numbers.iter().copied().fold(0.0, f64::max);
+    let nearest = distances.iter().copied().fold(f64::INFINITY, f64::min);
+    let furthest = largest(distances);
+    if nearest >= 1e-4 * furthest || !furthest.is_finite() {
+        return Ok(None);
+    }
+    let size = a.norm_inf().get()?.to_f64();
+    let rounding = 1e3 * T::Real::EPSILON.to_f64() * size;
+    let is_hidden = largest(residuals) > rounding.max(tol * furthest);
+    Ok(is_hidden.then_some(0.0137 * furthest))
+}
+
+/// Which of the eigenvalues with these distances from sigma are the `k` nearest, the nearest first.
+/// They are all that lie as near to a number `step` beside sigma as the furthest of
+/// `beside`; `None` where another one may be nearer to sigma.
+fn nearest_of(distances: &[f64], beside: &[f64], k: usize, step: f64) -> Option<Vec<usize>> {
+    let mut places: Vec<usize> = (0..distances.len()).collect();
+    places.sort_by(|&one, &other| distances[one].total_cmp(&distances[other]));
+    places.truncate(k);
+    let radius = beside.iter().copied().fold(0.0, f64::max);
+    let furthest = places.last().map(|&place| distances[place])?;
+    (places.len() == k && furthest <= radius - step).then_some(places)
+}
+
+/// Whether nothing can be found beside sigma, and not that something is wrong.
+fn is_no_answer(error: &Error) -> bool {
+    is_singular(error) || matches!(error.root(), ErrorKind::Argument { .. })
 }
 
 /// The most basis vectors for `k` eigenvalues of `n` rows, unless they are given.

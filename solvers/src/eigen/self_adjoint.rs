@@ -7,7 +7,8 @@ use super::hermitian::{orthonormalise, unit};
 use super::lanczos::{Found, find};
 use super::mass::{After, Inner, Mass};
 use super::{
-    Eigen, Search, basis_len, beside, check_hermitian, inverse_of_shifted, most_restarts, scale,
+    Eigen, MORE_BESIDE, Search, basis_len, check_hermitian, inverse_of_shifted, is_no_answer,
+    most_restarts, nearest_of, scale, step_beside,
 };
 use crate::operator::{LinearOperator, check_len, check_square};
 use crate::powers::{times_power_of, times_power_of_entries};
@@ -233,17 +234,34 @@ pub fn eigsh_near<T: Field>(
 ) -> Result<Eigen<T>, Error> {
     a.runtime().enter(|| {
         let first = near(a, sigma, k, options)?;
-        if options.which != Which::LargestMagnitude {
+        if options.which != Which::LargestMagnitude || options.mass.is_some() {
             return Ok(first);
         }
         // A sigma that is an eigenvalue up to some digits hides all others.
-        let distances = first.values.iter().map(|value| (value - sigma).abs());
-        let Some(step) = beside(distances, &first.residuals) else {
+        let distances = |values: &[f64], sigma: f64| -> Vec<f64> {
+            values.iter().map(|value| (value - sigma).abs()).collect()
+        };
+        let of_first = distances(&first.values, sigma);
+        let Some(step) = step_beside(a, &of_first, &first.residuals, options.tol)? else {
             return Ok(first);
         };
-        let Ok(mut other) = near(a, sigma + step, k, options) else {
+        let more = (k + MORE_BESIDE).min(a.n_rows() - 1);
+        let mut other = match near(a, sigma + step, more, options) {
+            Ok(other) if other.converged() => other,
+            Err(error) if !is_no_answer(&error) => return Err(error),
+            Ok(_) | Err(_) => return Ok(first),
+        };
+        let beside = distances(&other.values, sigma + step);
+        let Some(mut places) = nearest_of(&distances(&other.values, sigma), &beside, k, step)
+        else {
             return Ok(first);
         };
+        places.sort_unstable();
+        let vectors = places.iter().map(|&place| other.vectors[place].clone());
+        other.vectors = vectors.collect();
+        other.values = places.iter().map(|&place| other.values[place]).collect();
+        other.residuals = places.iter().map(|&place| other.residuals[place]).collect();
+        other.n_converged = k;
         other.iterations += first.iterations;
         other.products += first.products;
         Ok(other)

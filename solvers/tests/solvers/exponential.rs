@@ -313,3 +313,21 @@ fn exponentials_of_triangles() {
         }
     }
 }
+
+/// A triangle with elements far above the diagonal is no band.
+#[test]
+fn exponentials_of_wide_triangles() {
+    let n = 1000;
+    let row = (1..n).map(|column| (0, column, 1.0));
+    let entries = row.chain((0..n).map(|i| (i, i, 1.0 + i as f64 / 1e4)));
+    let a = Csr::<f64>::from_entries(n, n, entries).unwrap();
+    for (a, at) in [(a.clone(), (0, 1)), (a.transpose().unwrap(), (1, 0))] {
+        let power = expm(&a).unwrap();
+        let (below, above) = power.bandwidth().unwrap();
+        assert_eq!(below.min(above), 0);
+        let [first, second] = [1.0, 1.0001].map(f64::exp);
+        let expected = (second - first) / 1e-4;
+        let found = power.get(at.0, at.1).unwrap();
+        assert!((found / expected - 1.0).abs() < 1e-10, "{found} {expected}");
+    }
+}

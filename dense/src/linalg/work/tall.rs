@@ -8,7 +8,7 @@ use super::number::{Number, times_power};
 use super::serial;
 use faer::Mat;
 use sparsefuse_kernels::Field;
-use sparsefuse_runtime::Error;
+use sparsefuse_runtime::{Error, try_collect};
 
 /// Rows that are taken at a time, for each column.
 const ROWS: usize = 32;
@@ -22,17 +22,28 @@ pub(super) fn triangle<W: Number, T: Field, M: Field>(
 ) -> Result<(), Error> {
     let n_rows = inputs[0].1[0];
     let size: usize = inputs.iter().map(|(_, shape)| shape[1]).sum();
-    // Of each column.
+    // Of each column: one for all of the first matrix, and for each right-hand side its own.
     let mut powers = Vec::with_capacity(size);
-    for &(elements, shape) in inputs {
-        let seen = Seen::All;
-        let input = Elements {
-            elements,
-            shape,
-            seen,
+    for (number, &(elements, shape)) in inputs.iter().enumerate() {
+        let power_of = |elements: &[T], shape: [usize; 2]| {
+            let seen = Seen::All;
+            let input = Elements {
+                elements,
+                shape,
+                seen,
+            };
+            input.largest_exponent(op)
         };
-        let power = input.largest_exponent(op)?;
-        powers.resize(powers.len() + shape[1], power);
+        if number == 0 || shape[1] == 1 {
+            let power = power_of(elements, shape)?;
+            powers.resize(powers.len() + shape[1], power);
+            continue;
+        }
+        for column in 0..shape[1] {
+            let column = elements.iter().skip(column).step_by(shape[1]);
+            let column = try_collect(column.copied())?;
+            powers.push(power_of(&column, [n_rows, 1])?);
+        }
     }
     let rows_together = (ROWS * size).max(256);
     let mut r = Mat::<W>::zeros(size, size);

@@ -24,6 +24,8 @@ pub(super) struct Bandwidth {
 /// than the order, the symbolic and the numeric part of a sparse factorisation (300 to 500 ns for
 /// each entry of grids and trusses, on one core of an x86-64 server).
 const PER_ENTRY: usize = 700;
+/// Numbers that the factors may have for each entry: more than those of symmetric bands that pay.
+const HELD_PER_ENTRY: usize = 40;
 
 impl Bandwidth {
     pub(super) fn of(pos: &[usize], crd: &[u32]) -> Self {
@@ -40,11 +42,13 @@ impl Bandwidth {
 
     /// Whether a matrix with this many rows and entries is factored as a band: the multiplications
     /// of an elimination, one for the pivot's row and `below` rows of `below + above` numbers, are
-    /// few for each entry.
+    /// few for each entry, and so are the numbers of the factors.
     pub(super) fn pays(self, n_rows: usize, n_entries: usize) -> bool {
         let of_row = self.below.saturating_mul(self.below + self.above);
         let all = n_rows.saturating_mul(of_row.saturating_add(1));
+        let held = n_rows.saturating_mul(self.below + self.width());
         all <= n_entries.saturating_mul(PER_ENTRY)
+            && held <= n_entries.saturating_mul(HELD_PER_ENTRY)
     }
 
     /// The numbers that U has in a row, which rows below may have as many more of as there are

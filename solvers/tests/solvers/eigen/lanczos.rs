@@ -350,3 +350,28 @@ fn shifts_near_eigenvalues() {
         assert!(worst.fold(0.0, |most, x| x.max(most)) < 3e-12);
     }
 }
+
+/// What is nearest to a number beside sigma need not be nearest to sigma.
+#[test]
+fn neighbours_on_both_sides_of_a_shift_that_is_an_eigenvalue() {
+    let mut diagonal = vec![0.0, -1.0, 1.005];
+    diagonal.extend((5..40).map(f64::from));
+    let n = diagonal.len();
+    // Turned, so that it is no band of one diagonal.
+    let x = Vector::<f64>::random_normal([n], 5);
+    let x = (&x / x.norm2()).insert_axis(1);
+    let reflection = Array::eye(n) - x.matmul(&x.t()) * 2.0;
+    let a = reflection.matmul(&Vector::from_vec(diagonal).to_diagonal(0));
+    let a = a.matmul(&reflection);
+    let a = Csr::from_dense(&((&a + a.t()) * 0.5)).unwrap();
+    for sigma in [1e-14, -1e-13, 1e-9] {
+        let eigen = eigsh_near(&a, sigma, 2, &EigshOptions::default()).unwrap();
+        check("both sides", &a, &eigen, &[-1.0, 0.0], 1e-11);
+        let other = eigs_near(&a, sigma, 2, &EigsOptions::default()).unwrap();
+        assert!(
+            (other.values[1].re + 1.0).abs() < 1e-11,
+            "{:?}",
+            other.values
+        );
+    }
+}
