@@ -51,7 +51,7 @@ Arrays have up to four dimensions.
 - Quantiles beside an infinity: where the place is that of one element, the quantile is that element, where NumPy's is NaN (`inf * 0`). `interp` with one point is NaN at NaN, where NumPy's is the value of that point.
 - `nan_argmin` and `nan_argmax` of nothing but NaN are -1, where NumPy raises. `unravel_index` counts negative indices from the end, where NumPy refuses them.
 - Complex functions of infinite or NaN numbers may differ in which part is NaN (`sin`, `cos`, `tanh`, powers, `1 / z`).
-- `partition_axis` sorts vectors and short lines. `sinc` is 0 at whole numbers, where NumPy's is about 1e-17. `copysign` takes a NaN for positive. Roots of polynomials have no order.
+- `cov`, `corrcoef` and `polyfit` of `f32` compute in `f32`, where NumPy does in `f64`. `partition_axis` sorts vectors and short lines. `sinc` is 0 at whole numbers, where NumPy's is about 1e-17. `copysign` takes a NaN for positive. Roots of polynomials have no order.
 - Letters of `einsum` do not broadcast, only the axes of `...` of `einsum_all` do. A result without axes is an array of no dimensions.
 - `polyval` begins with the first coefficient, where NumPy adds it to `0 * x`: of an infinite `x` it is infinite or, if the polynomial is constant, that constant, where NumPy's is NaN.
 - `gradient_at` has NumPy's formula for any abscissas also where these are equally spaced, for which NumPy has a shorter one, without the middle element; that is `gradient`.

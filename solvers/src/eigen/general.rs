@@ -245,7 +245,9 @@ pub fn eigs<T: Field>(
 /// ```
 ///
 /// [`WhichComplex`] speaks of the inverse's eigenvalues 1 / (lambda - sigma). A complex `sigma`
-/// makes a complex matrix of a real one, and then no pair is found together.
+/// makes a complex matrix of a real one, and then no pair is found together. Where `sigma` is an
+/// eigenvalue up to some digits, which hides the others, those of the largest magnitude are looked
+/// for beside it too, with factors of their own.
 ///
 /// # Errors
 ///

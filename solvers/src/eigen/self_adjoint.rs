@@ -204,6 +204,10 @@ pub fn eigsh<T: Field>(
 /// [`Which`] speaks of the inverse's eigenvalues 1 / (lambda - sigma): of its algebraically largest
 /// ones, say, those next above `sigma`.
 ///
+/// A `sigma` that is an eigenvalue up to some digits hides all others behind the rounding of that
+/// one. Without a mass matrix, and for the largest magnitudes, they are then looked for beside
+/// `sigma`, with factors of their own; else the residuals tell.
+///
 /// With a mass matrix, the lowest frequencies of a structure: its stiffness and masses here are
 /// those of a chain between two walls, whose last mass is 0.
 ///
