@@ -24,7 +24,7 @@ twins! {
     /// about as fast as with OpenBLAS.
     ///
     /// Element `(i, j)` is `a[i, 0] * b[0, j]` plus the products that follow, in this order and
-    /// each by one fused multiply-add, from zero; of more than 12,288 products each so many are
+    /// each by one fused multiply-add, from zero; of more than 12,288 products each 12,288 are
     /// summed from zero, and then these sums. On one rank, transposes and slices are read where
     /// they are, without a copy, and of `x.t().matmul(&x)` half is computed if elements are real;
     /// on several ranks, each makes its rows of the result, from its rows of this matrix and all of

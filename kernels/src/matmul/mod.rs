@@ -3,8 +3,8 @@
 //! Each element of the result is a chain of fused multiply-adds from zero, in ascending order of
 //! the inner index. Blocks neither change the order nor the rounding, so the bits are the same for
 //! every instruction set, and however the rows of the result are divided. Of more than [`CHAIN`]
-//! inner indices each so many have a chain, and the chains are added up in their order: one of ten
-//! million `f32` would be wrong by percents.
+//! inner indices each [`CHAIN`] have a chain, and the chains are added up in their order: one of
+//! ten million `f32` would be wrong by percents.
 //!
 //! The loops are those of K. Goto and R. van de Geijn, *Anatomy of High-Performance Matrix
 //! Multiplication* (2008): a block of `b` is packed into panels of as many columns as a

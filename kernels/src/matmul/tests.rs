@@ -175,7 +175,7 @@ fn products_of_every_type() {
     }
 }
 
-/// One chain of so many would be wrong by more than a percent.
+/// One chain of all would be wrong by more than a percent.
 #[test]
 fn long_sums_in_single_precision() {
     let depth = 3_000_000;

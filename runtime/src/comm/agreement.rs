@@ -9,9 +9,9 @@
 //!
 //! A rank that has failed, or has heard of a failure, takes part all the same. In place of data it
 //! sends the number of the lowest rank that it knows to have failed, and, after that, the failure.
-//! So between any two ranks there are as many messages as both expect, whoever fails. Between two
-//! ranks there is one way, which may lead through a third one: where that has left, all ranks fail,
-//! but those behind it may name it in place of a lower rank that has failed.
+//! So between any two ranks there are as many messages as both expect, whichever rank fails.
+//! Between two ranks there is one way, which may lead through a third one: where that has left, all
+//! ranks fail, but those behind it may name it in place of a lower rank that has failed.
 //!
 //! A rank whose data are on their way must not fail any more, since some would not hear of it. So
 //! it copies them for all receivers before it sends them to the first, and where there is no memory
