@@ -18,8 +18,9 @@ use sparsefuse::runtime::{Config, PlannedTask, Runtime, plan_rank};
 use sparsefuse::solvers::{Jacobi, LinearOperator, Options};
 use std::ops::{Add, ControlFlow};
 
-/// The iterations that are planned; the last one is shown.
-const ITERATIONS: usize = 3;
+/// The iterations that are planned; the last one is shown. A matrix is packed at its ninth product
+/// at the latest.
+const ITERATIONS: usize = 10;
 
 /// Plans, and reports; the first process does.
 pub(super) fn run(arguments: &PlanArguments, together: &Together) -> Result<Status, Failure> {
