@@ -481,3 +481,25 @@ fn many_lines_have_the_bits_of_each_alone() {
         whole.to_vec()
     });
 }
+
+/// Long lines that are no neighbours in memory, which threads share: fewer of them than fill a
+/// panel for each, and more.
+#[test]
+fn long_lines_of_the_first_axis_have_the_bits_of_each_alone() {
+    everywhere(|| -> Result<_, Error> {
+        let mut all = Vec::new();
+        for (n, columns) in [(3000, 5), (250, 70)] {
+            let a = some::<f64, 2>([n, columns]);
+            let (whole, half) = (a.fft_axis(0), a.rfft_axis(0));
+            for column in [0, 1, 4, columns - 1] {
+                let line = a.column(column);
+                let found = [whole.column(column), half.column(column)];
+                for (found, expected) in found.iter().zip([line.fft(), line.rfft()]) {
+                    assert_eq!(bits(&found.to_vec()?), bits(&expected.to_vec()?));
+                }
+            }
+            all.extend(bits(&whole.to_vec()?));
+        }
+        Ok(all)
+    });
+}

@@ -710,3 +710,18 @@ fn least_squares_of_tall_matrices() {
     tall::<f32>();
     tall::<Complex<f64>>();
 }
+
+/// Each column of a tall system's right-hand sides is solved at its own scale.
+#[test]
+fn least_squares_of_tall_matrices_with_right_hand_sides_of_all_sizes() -> Result<(), Error> {
+    let (a, b) = (some::<f64>([700, 5], 1), some::<f64>([700, 1], 2));
+    let sizes = [1e200, 1e-200, 1.0];
+    let scaled: Vec<_> = sizes.iter().map(|&size| &b * size).collect();
+    let b_all = Array::concatenate(1, &scaled.iter().collect::<Vec<_>>());
+    let (x, all) = (a.lstsq(&b)?, a.lstsq(&b_all)?);
+    for (column, size) in sizes.into_iter().enumerate() {
+        let of_column = all.slice((.., column..column + 1)) * (1.0 / size);
+        assert!(apart(&of_column, &x) < 1e3, "{size}");
+    }
+    Ok(())
+}

@@ -260,7 +260,9 @@ pub enum StopReason {
     /// x minimises ‖b - A x‖² + damping² ‖x‖² as far as the tolerance tells: the gradient
     /// A'(b - A x) - damping² x is at most `rtol` ‖A‖ times the residual, which itself is not
     /// small. Only `lsqr` and `lsmr` stop so, and `minres` where rounding allows no smaller
-    /// gradient. With a preconditioner, ‖A‖ is estimated by the image of a random vector.
+    /// gradient. With a preconditioner, ‖A‖ is estimated by the image of a random vector, and
+    /// without one as Paige and Saunders do: the estimate grows with the iterations, up to ten
+    /// times ‖A‖ after hundreds of them where A is ill-conditioned.
     LeastSquares,
     /// The limit of iterations was reached; behind a checkpoint also where the residual has come
     /// below the tolerance, which only the next iterations would see.

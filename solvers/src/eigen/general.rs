@@ -9,8 +9,8 @@ use super::gram_schmidt::SEED;
 use super::krylov_schur::{Found, Pair, find};
 use super::parts::{Parts, lengths};
 use super::{
-    MORE_BESIDE, Search, basis_len, inverse_of_shifted, is_no_answer, most_restarts, nearest_of,
-    scale, step_beside,
+    MORE_BESIDE, Search, at, basis_len, inverse_of_shifted, is_no_answer, most_restarts,
+    nearest_of, scale, step_beside,
 };
 use crate::krylov::scalars::{element, size};
 use crate::operator::{LinearOperator, check_finite, check_len, check_square};
@@ -313,10 +313,9 @@ fn near_or_beside<T: Field>(
     let Some(places) = nearest_of(&distances(&other.values, sigma), &beside, k, step) else {
         return Ok(first);
     };
-    let vectors = places.iter().map(|&place| other.vectors[place].clone());
-    other.vectors = vectors.collect();
-    other.values = places.iter().map(|&place| other.values[place]).collect();
-    other.residuals = places.iter().map(|&place| other.residuals[place]).collect();
+    other.vectors = at(&other.vectors, &places);
+    other.values = at(&other.values, &places);
+    other.residuals = at(&other.residuals, &places);
     other.n_converged = k;
     other.iterations += first.iterations;
     other.products += first.products;

@@ -154,6 +154,11 @@ fn nearest_of(distances: &[f64], beside: &[f64], k: usize, step: f64) -> Option<
     (places.len() == k && furthest <= radius - step).then_some(places)
 }
 
+/// The items at some places.
+fn at<V: Clone>(items: &[V], places: &[usize]) -> Vec<V> {
+    places.iter().map(|&place| items[place].clone()).collect()
+}
+
 /// Whether nothing can be found beside sigma, and not that something is wrong.
 fn is_no_answer(error: &Error) -> bool {
     is_singular(error) || matches!(error.root(), ErrorKind::Argument { .. })

@@ -7,7 +7,7 @@ use super::hermitian::{orthonormalise, unit};
 use super::lanczos::{Found, find};
 use super::mass::{After, Inner, Mass};
 use super::{
-    Eigen, MORE_BESIDE, Search, basis_len, check_hermitian, inverse_of_shifted, is_no_answer,
+    Eigen, MORE_BESIDE, Search, at, basis_len, check_hermitian, inverse_of_shifted, is_no_answer,
     most_restarts, nearest_of, scale, step_beside,
 };
 use crate::operator::{LinearOperator, check_len, check_square};
@@ -261,10 +261,9 @@ pub fn eigsh_near<T: Field>(
             return Ok(first);
         };
         places.sort_unstable();
-        let vectors = places.iter().map(|&place| other.vectors[place].clone());
-        other.vectors = vectors.collect();
-        other.values = places.iter().map(|&place| other.values[place]).collect();
-        other.residuals = places.iter().map(|&place| other.residuals[place]).collect();
+        other.vectors = at(&other.vectors, &places);
+        other.values = at(&other.values, &places);
+        other.residuals = at(&other.residuals, &places);
         other.n_converged = k;
         other.iterations += first.iterations;
         other.products += first.products;
